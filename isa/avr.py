@@ -1,0 +1,346 @@
+"""How the steps of a plan become AVR code on virtual registers: the idioms of this instruction set.
+
+Registers by role: r1:r0 is where MUL leaves a product, X walks over the result, Y and Z point at the operands, one
+register is zero; all others are the allocator's.  The idioms (c, c+1, ... are limbs of the sum):
+
+* a product: MUL, ADD c, ADC c+1, and ADC c+2 where `bounds` cannot exclude the carry; an empty limb is moved into;
+* doubling a block: LSL, ROL, ...; the bit that leaves it waits in T (MUL does not touch T), or, where the block is one
+  column and T still holds the bit that came in, as a mask made by SBC p, p and taken back by LSR p;
+* the diagonal: all squares of a block are formed first, then added in one carry run; where the block ends between the
+  two limbs of a square, its high limb waits and takes the run's carry (it is at most 0xfe).
+
+Sources: research/avr.md and avr_kernels.md, patterns 3, 4, 6, 7, 8 and 9; [SBD13].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqgen.bounds import Sum
+from sqgen.code import Builder, Code, CodeError, Flag, Function, Memory, Op, Virtual, check_flags
+from sqgen.plan import Block, Double, Load, Plan, Product, Store
+from sqgen.table import Isa
+
+LOW, HIGH = "r0", "r1"  # the product
+POINTERS = {"X": ("r26", "r27"), "Y": ("r28", "r29"), "Z": ("r30", "r31")}
+NEEDS = ("mul", "movw")  # instructions a core must have
+
+
+def pointers(plan: Plan) -> dict[str, str]:
+    """Which pointer register walks over which buffer."""
+    if plan.op == "sqr":
+        return {"r": "X", "a": "Z"}
+    if any(isinstance(step, Load) for step in plan.steps):  # the result is read again: it needs displacements
+        return {"r": "Z", "a": "X", "b": "Y"}
+    return {"r": "X", "a": "Y", "b": "Z"}
+
+
+def lower(plan: Plan, isa: Isa) -> Code:
+    """The plan as one straight-line function on virtual registers."""
+    return _Lowering(plan, isa).code()
+
+
+class _Lowering:
+    def __init__(self, plan: Plan, isa: Isa) -> None:
+        self.plan, self.isa = plan, isa
+        self.build = Builder(isa)
+        self.sum = Sum(isa.limb_bits)
+        self.limbs: dict[int, Virtual] = {}  # the sum, by column; an empty limb is missing
+        self.pointers = pointers(plan)
+        self.operands = {
+            base: [self.build.limb(f"{base}{i}", Memory(base, i)) for i in range(plan.limbs)]
+            for base in ("a", "b")
+            if base in self.pointers
+        }
+        self.top = 2 * plan.limbs - 1
+        self.doubling_in_t: Flag | None = None  # the bit doubled out of the last block, in T
+        self.doubling_mask: Virtual | None = None  # the same as a mask
+        self.square_high: tuple[int, Virtual] | None = None  # high limb of a square, and its column
+        self.square_mask: Virtual | None = None  # carry of the diagonal's run, as a mask
+
+    def code(self) -> Code:
+        """Entry: pointers from the argument registers, the zero register; then step by step."""
+        for (low, _), base in zip(self.isa.abi.arguments, ("r", "a", "b"), strict=False):
+            if base in self.pointers:
+                self.build.emit("movw", POINTERS[self.pointers[base]][0], low)
+        self.zero = self.build.limb("zero")
+        self.build.emit("eor", self.zero, self.zero, fresh=True)
+        steps = list(self.plan.steps)
+        while steps:
+            step = steps.pop(0)
+            match step:
+                case Block(title):
+                    self.build.heading(title)
+                case Product():
+                    self.product(step)
+                case Double(first, last):
+                    diagonal = []
+                    while steps and isinstance(steps[0], Product):
+                        diagonal.append(steps.pop(0))
+                    self.finish_block(first, last, diagonal)
+                case Load(column):
+                    self.load(column)
+                case Store(column):
+                    self.store(column)
+        self.build.emit("eor", HIGH, HIGH, comment="r1 is zero on return")
+        used = {register for name in self.pointers.values() for register in POINTERS[name]}
+        pool = [r for r in self.isa.registers if r not in used and r not in (LOW, HIGH)]
+        saved = self.isa.abi.callee_saved
+        pool.sort(key=lambda register: (register in saved, -self.isa.slots[register]))
+        return Code((Function("", tuple(self.build.ops), tuple(pool)),))
+
+    def operand(self, cell: Product) -> tuple[Virtual, Virtual]:
+        second = self.operands["a" if self.plan.op == "sqr" else "b"]
+        return self.operands["a"][cell.i], second[cell.j]
+
+    def product(self, cell: Product) -> None:
+        """Add one product to the sum."""
+        column = cell.column
+        self.build.emit("mul", *self.operand(cell))
+        empty_low, empty_high = column not in self.limbs, column + 1 not in self.limbs
+        self.sum.add_product(column)
+        if empty_low and empty_high:
+            self.limbs[column], self.limbs[column + 1] = self.build.pair(f"s{column}", f"s{column + 1}")
+            self.build.emit("mov", self.limbs[column], LOW)
+            self.build.emit("mov", self.limbs[column + 1], HIGH)
+            return
+        carry = None
+        if empty_low:
+            self.move(column, LOW)
+        else:
+            carry = self.add(column, LOW, None)
+        if empty_high:
+            self.move(column + 1, HIGH)
+            if carry and self.sum.carries(column):
+                self.add(column + 1, self.zero, carry, "a product's high limb is at most 0xfe and takes the carry")
+            return
+        carry = self.add(column + 1, HIGH, carry)
+        self.ripple(column + 1, carry)
+
+    def move(self, column: int, source: str) -> None:
+        """Put `source` into the empty limb."""
+        self.limbs[column] = self.build.limb(f"s{column}")
+        self.build.emit("mov", self.limbs[column], source)
+
+    def add(self, column: int, source: str | Virtual, carry: Flag | None, comment: str = "") -> Flag | None:
+        """Add to a limb of the sum; the carry out."""
+        name = "adc" if carry else "add"
+        return self.build.emit(name, self.limbs[column], source, takes=carry, comment=comment)
+
+    def ripple(self, column: int, carry: Flag | None) -> None:
+        """Pass the carry out of `column` upwards as far as one can get."""
+        while carry and self.sum.carries(column):
+            column += 1
+            if column not in self.limbs:
+                self.limbs[column] = self.build.limb(f"s{column}")
+                self.build.emit("eor", self.limbs[column], self.limbs[column], fresh=True)
+            carry = self.add(column, self.zero, carry)
+
+    def load(self, column: int) -> None:
+        """Add the stored limb of the result back."""
+        self.sum.add_limb(column)
+        limb = self.build.limb(f"r{column}")
+        self.build.memory("load", limb, Memory("r", column))
+        if column not in self.limbs:
+            self.limbs[column] = limb
+            return
+        self.ripple(column, self.add(column, limb, None))
+
+    def store(self, column: int) -> None:
+        """The lowest limb leaves the sum."""
+        limb = self.limbs.pop(column, self.zero)
+        self.build.memory("store", limb, Memory("r", column))
+        self.sum.drop(column)
+
+    # ---- a square's block: double, add the diagonal ----------------------------------------------------------
+
+    def finish_block(self, first: int, last: int, diagonal: Sequence[Product]) -> None:
+        """Double limbs first..last-1 of the sum and add the squares of the diagonal that begin in them."""
+        squares = self.squares(diagonal, last)
+        self.double(first, last, squares)
+        self.add_diagonal(first, last, squares)
+
+    def squares(self, diagonal: Sequence[Product], last: int) -> dict[int, Virtual | str]:
+        """Form the squares; all but the last one are moved out of r1:r0.  Returns their limbs by column."""
+        limbs: dict[int, Virtual | str] = {}
+        for cell in diagonal:
+            self.build.emit("mul", *self.operand(cell))
+            column = cell.column
+            low: Virtual | str = LOW
+            high: Virtual | str = HIGH
+            if cell is not diagonal[-1] or column + 1 in (last, self.top):
+                # the last product stays in r1:r0, except a high limb that waits for the next block or takes carries
+                if cell is not diagonal[-1] or column not in self.limbs:
+                    low, high = self.build.pair(f"q{column}", f"q{column + 1}")
+                    self.build.emit("mov", low, LOW)
+                else:
+                    high = self.build.limb(f"q{column + 1}")
+                self.build.emit("mov", high, HIGH)
+            limbs[column], limbs[column + 1] = low, high
+        return limbs
+
+    def double(self, first: int, last: int, squares: dict[int, Virtual | str]) -> None:
+        """Shift the block left by one bit, the bit from the block below coming in, the top one kept for the next."""
+        columns = [column for column in range(first, last) if column in self.limbs]
+        carry: Flag | None = None
+        if self.doubling_mask:
+            carry = self.build.emit("lsr", self.doubling_mask)
+            self.doubling_mask = None
+        incoming, self.doubling_in_t = self.doubling_in_t, None
+        keep_in_t = len(columns) > 1 and last <= self.top
+        for index, column in enumerate(columns):
+            limb = self.limbs[column]
+            carry = self.build.emit("adc" if carry else "add", limb, limb, takes=carry)
+            if index == 0 and incoming:
+                self.build.emit("bld", limb, 0, takes=incoming, comment="the bit doubled out of the block below")
+            if index == 0 and keep_in_t:
+                self.doubling_in_t = self.build.emit("bst", self.limbs[columns[-1]], 7)
+        if last > self.top:
+            self.double_top(carry, incoming if not columns else None, squares)
+        elif carry and not keep_in_t:
+            self.doubling_mask = self.mask("d", carry)
+
+    def double_top(self, carry: Flag | None, incoming: Flag | None, squares: dict[int, Virtual | str]) -> None:
+        """The topmost limb of a square has no cell off the diagonal: what is doubled into it goes to a[n-1]^2, or to
+        the high limb of that which waits."""
+        if self.top in squares:
+            high = squares[self.top]
+        elif self.square_high and self.square_high[0] == self.top:
+            high = self.square_high[1]
+        else:
+            raise CodeError("the top limb is doubled before a[n-1]^2 is formed")
+        comment = "the whole square is below 2^(2n limbs)"
+        if incoming:  # at most one bit, and the limb's lowest bit is not free: add it
+            bit = self.build.limb("bit")
+            self.build.emit("eor", bit, bit, fresh=True)
+            self.build.emit("bld", bit, 0, takes=incoming)
+            self.build.emit("add", high, bit, comment=comment)
+        elif carry:
+            self.build.emit("adc", high, self.zero, takes=carry, comment=comment)
+
+    def add_diagonal(self, first: int, last: int, squares: dict[int, Virtual | str]) -> None:
+        """Add the squares, and what waits from the block below, in one carry run."""
+        addends = dict(squares)
+        if self.square_high:
+            column, high = self.square_high
+            addends[column] = high
+            self.square_high = None
+        carry: Flag | None = None
+        if self.square_mask:
+            carry = self.build.emit("lsr", self.square_mask)
+            self.square_mask = None
+        for column in range(first, last):
+            carry = self.add_square_limb(column, addends.get(column), carry)
+        waiting = addends.get(last)
+        if isinstance(waiting, Virtual):
+            if carry:
+                self.build.emit("adc", waiting, self.zero, takes=carry, comment="a square's high limb is at most 0xfe")
+            self.square_high = (last, waiting)
+        elif carry and last <= self.top:
+            self.square_mask = self.mask("q", carry)
+
+    def add_square_limb(self, column: int, addend: Virtual | str | None, carry: Flag | None) -> Flag | None:
+        """One limb of the run; the carry out."""
+        if column in self.limbs:
+            if addend is not None:
+                return self.add(column, addend, carry)
+            return self.add(column, self.zero, carry) if carry else None
+        if isinstance(addend, Virtual):
+            self.limbs[column] = addend
+            return self.add(column, self.zero, carry) if carry else None
+        if addend is not None or not carry:
+            raise CodeError(f"nothing to form limb {column} of the square from")
+        self.limbs[column] = self.build.limb(f"s{column}")
+        self.build.emit("eor", self.limbs[column], self.limbs[column], fresh=True)
+        return self.add(column, self.zero, carry)
+
+    def mask(self, name: str, carry: Flag) -> Virtual:
+        """Park a carry: all bits of a register equal to it."""
+        mask = self.build.limb(f"{name}_mask")
+        self.build.emit("sbc", mask, mask, takes=carry, fresh=True)
+        return mask
+
+
+def finish(code: Code, plan: Plan, isa: Isa) -> Code:
+    """After allocation: choose addressing for `load` and `store`, join moves of aligned pairs to MOVW."""
+    (function,) = code.functions
+    ops = _join_moves(_address(function.ops, pointers(plan)), isa)
+    check_flags(ops, isa)
+    return Code((Function(function.name, tuple(ops), function.pool),))
+
+
+def _address(ops: Sequence[Op], walks: dict[str, str]) -> list[Op]:
+    """`load` and `store` become instructions; each pointer is moved when a displacement does not reach."""
+    accesses: dict[str, list[int]] = {}
+    for op in ops:
+        if op.insn in ("load", "store"):
+            assert isinstance(op.args[1], Memory)
+            accesses.setdefault(op.args[1].base, []).append(op.args[1].offset)
+    at = dict.fromkeys(accesses, 0)
+    out: list[Op] = []
+    for op in ops:
+        if op.insn not in ("load", "store"):
+            out.append(op)
+            continue
+        register, where = op.args
+        assert isinstance(where, Memory)
+        pointer, upcoming = walks[where.base], accesses[where.base]
+        upcoming.pop(0)
+        reach = 0 if pointer == "X" else 63
+        if not 0 <= where.offset - at[where.base] <= reach:
+            target = where.offset if pointer == "X" else max(0, where.offset - reach // 2)
+            out += _move_pointer(pointer, target - at[where.base], op.heading)
+            op = Op(op.insn, op.args)
+            at[where.base] = target
+        displacement = where.offset - at[where.base]
+        step = pointer == "X" and bool(upcoming) and upcoming[0] == where.offset + 1
+        at[where.base] += step
+        out.append(_access(op, register, pointer, displacement, step))
+    return out
+
+
+def _access(op: Op, register: object, pointer: str, displacement: int, step: bool) -> Op:
+    """One load or store through a pointer."""
+    limb = str(register)
+    short = {"load": "ld", "store": "st"}[op.insn]
+    if pointer == "X":
+        return Op(f"{short}_x{'p' if step else ''}", (limb,), heading=op.heading)
+    return Op(f"{short}d_{pointer.lower()}", (limb, displacement), heading=op.heading)
+
+
+def _move_pointer(pointer: str, distance: int, heading: str) -> list[Op]:
+    """ADIW or SBIW, as often as needed."""
+    moves = []
+    name = "adiw" if distance > 0 else "sbiw"
+    distance = abs(distance)
+    while distance:
+        part = min(distance, 63)
+        moves.append(Op(name, (POINTERS[pointer][0], part), heading="" if moves else heading))
+        distance -= part
+    return moves
+
+
+def _join_moves(ops: Sequence[Op], isa: Isa) -> list[Op]:
+    """MOV of an even register followed by MOV of the odd ones above becomes MOVW."""
+    pair = isa.classes["pair"].registers
+    out: list[Op] = []
+    for op in ops:
+        if op.insn == "mov" and out and out[-1].insn == "mov" and not op.heading:
+            low, low_from = out[-1].args
+            high, high_from = op.args
+            if low in pair and low_from in pair and _above(str(low), isa) == high and _above(str(low_from), isa) == high_from:
+                out[-1] = Op("movw", (low, low_from), heading=out[-1].heading, comment=op.comment)
+                continue
+        out.append(op)
+    return out
+
+
+def _above(register: str, isa: Isa) -> str:
+    return isa.registers[isa.registers.index(register) + 1]
+
+
+def frame(saved: Sequence[str]) -> tuple[list[Op], list[Op]]:
+    """Operations that save registers on entry, and those that restore them and return."""
+    before = [Op("push", (register,)) for register in saved]
+    after = [Op("pop", (register,)) for register in reversed(saved)]
+    return before, [*after, Op("ret", ())]

@@ -1,0 +1,57 @@
+"""Sliding block doubling [SBD13].
+
+The triangle is cut into blocks of columns.  In each block the cells off the diagonal are summed column by column
+(product scanning); when the block's columns are complete the block is doubled by one shift to the left, then the
+cells on the diagonal are added and the limbs leave.  The block slides on with the two limbs that already lie above it.
+
+    columns  7 6 5 4 | 3 2 1 0        o  off the diagonal, summed first
+                     |                *  on the diagonal, added after the doubling
+             * o o o | o              n = 4, blocks of four columns
+                 * o | o o
+                     | *   *
+
+The paper writes the undoubled sums to memory and loads them again block by block ([SBD13], section 3); here a block
+is at most as wide as the registers hold, so they stay there, as in the authors' later code for 128 bits.
+
+Cost with everything in registers: n(n-1)/2 cells at 5 cycles, n on the diagonal at 5, 2n doublings, n loads, 2n stores
+and about 3 cycles for each block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sqgen.methods import Parameter, Values
+from sqgen.plan import Block, Double, Product, Step, Store
+
+TITLE = "sliding block doubling"
+REFERENCE = "SBD13"
+OPS = ("sqr",)
+PARAMETERS = (Parameter("block", "widths of the blocks in columns, the last one repeated", "4", many=True),)
+
+
+def steps(op: str, n: int, values: Values) -> Iterator[Step]:
+    """The plan for n limbs; `block` holds the widths of the blocks in columns."""
+    for first, last in blocks(n, values.many("block")):
+        yield Block(f"block of columns {first}..{last - 1}")
+        for column in range(first, min(last, 2 * n - 2)):
+            for i in range(max(0, column - n + 1), (column + 1) // 2):
+                yield Product(i, column - i)
+        yield Double(first, last)
+        for i in range((first + 1) // 2, (last + 1) // 2):
+            yield Product(i, i)
+        for column in range(first, last):
+            yield Store(column)
+
+
+def blocks(n: int, widths: tuple[int, ...]) -> Iterator[tuple[int, int]]:
+    """[first, last) of each block.  The first one is a column wider, so that even widths end at odd columns, where the
+    low limb of a diagonal cell falls into one block and its high limb into the next and takes the carry between them.
+    """
+    first, last, index = 0, 1, 0
+    while first < 2 * n:
+        last = min(2 * n, last + widths[min(index, len(widths) - 1)])
+        if last == 2 * n - 1:  # nothing is left for a block of the top limb alone
+            last = 2 * n
+        yield first, last
+        first, index = last, index + 1

@@ -1,0 +1,47 @@
+"""How large the sum can get: which carries cannot occur, by exact integers.
+
+The sum under construction is a row of limbs; every contribution to it is never negative, so its largest value is
+reached when all operand limbs are at their largest.  A carry out of limb `e` needs the limbs up to `e` to reach
+2^(w*(e+1)); of what was added at column `e` itself, only the low limb counts there.
+"""
+
+from __future__ import annotations
+
+
+class Sum:
+    """Upper bounds of the sum's contents, by column, in units of 2^(w*column)."""
+
+    def __init__(self, limb_bits: int) -> None:
+        self.width = limb_bits
+        self.top = (1 << limb_bits) - 1
+        self.whole: dict[int, int] = {}
+        self.low: dict[int, int] = {}
+
+    def add_product(self, column: int) -> None:
+        """A product of two limbs was added at `column`."""
+        self._add(column, self.top * self.top)
+
+    def add_limb(self, column: int) -> None:
+        """One limb was added at `column`."""
+        self._add(column, self.top)
+
+    def _add(self, column: int, value: int) -> None:
+        self.whole[column] = self.whole.get(column, 0) + value
+        self.low[column] = self.low.get(column, 0) + self.top
+
+    def drop(self, column: int) -> None:
+        """The lowest limb, at `column`, left the sum; what lay above it stays."""
+        above = self.whole.pop(column, 0) >> self.width
+        self.low.pop(column, None)
+        if above:
+            self.whole[column + 1] = self.whole.get(column + 1, 0) + above
+            self.low[column + 1] = self.low.get(column + 1, 0) + above
+
+    def carries(self, column: int) -> bool:
+        """Whether a carry can leave the limb at `column`."""
+        lowest = min(self.whole, default=column)
+        total = self.low.get(column, 0) << (self.width * (column - lowest))
+        for at, value in self.whole.items():
+            if at < column:
+                total += value << (self.width * (at - lowest))
+        return total >> (self.width * (column + 1 - lowest)) != 0

@@ -1,0 +1,218 @@
+"""The code between plan and bytes: functions of operations on virtual registers and flags.
+
+Virtual registers are variables of one limb; the allocator gives each a register, or several in turn if it has a
+home in memory to be loaded from again.  Flags are values: each is given by one operation and taken by later ones,
+and `check_flags` refuses code in which anything stands between that destroys it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from .meaning import Equation, Zero
+from .table import Insn, Isa
+
+
+@dataclass(frozen=True)
+class Memory:
+    """The limb at `offset` (in limbs) of a buffer: "r" the result, "a" and "b" the operands."""
+
+    base: str
+    offset: int
+
+    def __str__(self) -> str:
+        return f"{self.base}[{self.offset}]"
+
+
+@dataclass(frozen=True)
+class Virtual:
+    """A variable of one limb.  `home`: where it can always be loaded from; `mate`: the id of the variable that
+    wants the next higher register, so that both can be moved at once."""
+
+    id: int
+    name: str = field(compare=False)
+    home: Memory | None = field(default=None, compare=False)
+    mate: int | None = field(default=None, compare=False)
+
+    def __str__(self) -> str:
+        return f"%{self.name}"
+
+
+@dataclass(frozen=True)
+class Flag:
+    """One value of a flag."""
+
+    id: int
+    flag: str
+
+
+Arg = Virtual | Memory | str | int
+
+
+@dataclass(frozen=True)
+class Op:
+    """One operation: an instruction of the table with its operands in table order, or `load`/`store`, whose
+    addressing the instruction set's `finish` chooses.  `heading` opens a part of the listing, `comment` says why."""
+
+    insn: str
+    args: tuple[Arg, ...]
+    reads: tuple[Virtual, ...] = ()
+    writes: tuple[Virtual, ...] = ()
+    takes: tuple[Flag, ...] = ()
+    gives: tuple[Flag, ...] = ()
+    heading: str = ""
+    comment: str = ""
+
+    def text(self) -> str:
+        flags = "".join(f" <{flag.flag}{flag.id}" for flag in self.takes)
+        flags += "".join(f" >{flag.flag}{flag.id}" for flag in self.gives)
+        head = f"; {self.heading}\n" if self.heading else ""
+        return f"{head}    {self.insn} {', '.join(map(str, self.args))}{flags}".rstrip()
+
+
+@dataclass(frozen=True)
+class Function:
+    """Straight-line operations; `pool` are the registers the allocator may use, in order of preference."""
+
+    name: str
+    ops: tuple[Op, ...]
+    pool: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Code:
+    """Functions of one kernel, the entry first."""
+
+    functions: tuple[Function, ...]
+
+    def text(self) -> str:
+        """For `--dump code` and `--dump registers`."""
+        return "".join(
+            f"{function.name}:\n" + "".join(f"{op.text()}\n" for op in function.ops) for function in self.functions
+        )
+
+
+class CodeError(ValueError):
+    """Code that would not do what it says; a fault of the compiler, not of the user."""
+
+
+def flags_read(insn: Insn, isa: Isa) -> tuple[str, ...]:
+    """Tracked flags whose old value the instruction uses."""
+    names: list[str] = []
+    for statement in insn.statements:
+        if isinstance(statement, Equation):
+            names += [name for term in statement.terms for name in term.names]
+        elif isinstance(statement, Zero) and statement.also:
+            names.append(statement.also)
+    if insn.control[:1] == ("branch",):
+        names.append(insn.control[1])
+    return tuple(dict.fromkeys(name for name in names if name in isa.flags and name not in isa.opaque))
+
+
+def flags_written(insn: Insn, isa: Isa) -> tuple[str, ...]:
+    """Tracked flags that have another value afterwards, known or not."""
+    names = [f"{name}'" for name in insn.clobbers]
+    for statement in insn.statements:
+        if isinstance(statement, Equation):
+            names += [digit.name for digit in statement.digits]
+        elif isinstance(statement, Zero):
+            names.append(statement.out)
+    bare = [name[:-1] for name in names if name.endswith("'")]
+    return tuple(dict.fromkeys(name for name in bare if name in isa.flags and name not in isa.opaque))
+
+
+class Builder:
+    """Collects operations, gives out ids, and takes roles of operands and flags from the table."""
+
+    def __init__(self, isa: Isa) -> None:
+        self.isa = isa
+        self.ops: list[Op] = []
+        self.virtuals: list[Virtual] = []
+        self._flags = 0
+        self._heading = ""
+
+    def limb(self, name: str, home: Memory | None = None) -> Virtual:
+        """A new variable."""
+        virtual = Virtual(len(self.virtuals), name, home)
+        self.virtuals.append(virtual)
+        return virtual
+
+    def pair(self, low: str, high: str) -> tuple[Virtual, Virtual]:
+        """Two new variables that want neighbouring registers."""
+        index = len(self.virtuals)
+        self.virtuals += [Virtual(index, low, mate=index + 1), Virtual(index + 1, high)]
+        return self.virtuals[index], self.virtuals[index + 1]
+
+    def heading(self, text: str) -> None:
+        """A line of its own above the next operation."""
+        self._heading = f"{self._heading}\n{text}" if self._heading else text
+
+    def emit(self, name: str, *args: Arg, takes: Flag | None = None, fresh: bool = False, comment: str = "") -> Flag | None:
+        """Append an instruction and return its carry-like flag value, if it gives one that is not a zero flag.
+
+        `fresh` marks an in-out operand whose old value does not matter (a register cleared by EOR with itself).
+        """
+        insn = self.isa.insns[name]
+        reads: list[Virtual] = []
+        writes: list[Virtual] = []
+        for operand, arg in zip(insn.operands, args, strict=True):
+            if isinstance(arg, Virtual):
+                if operand.role != "out" and not fresh:
+                    reads.append(arg)
+                if operand.role != "in":
+                    writes.append(arg)
+        given = [flag for flag in flags_written(insn, self.isa) if flag in self._valued(insn)]
+        gives = tuple(self._flag(flag) for flag in given)
+        self._append(Op(name, args, tuple(dict.fromkeys(reads)), tuple(writes), (takes,) if takes else (), gives, "", comment))
+        return gives[0] if gives else None
+
+    def memory(self, name: str, limb: Virtual | str, where: Memory) -> None:
+        """Append a `load` of `limb` from, or a `store` of it to, memory."""
+        mine = (limb,) if isinstance(limb, Virtual) else ()
+        reads, writes = (mine, ()) if name == "store" else ((), mine)
+        self._append(Op(name, (limb, where), reads, writes))
+
+    def _append(self, op: Op) -> None:
+        if self._heading:
+            op = Op(op.insn, op.args, op.reads, op.writes, op.takes, op.gives, self._heading, op.comment)
+            self._heading = ""
+        self.ops.append(op)
+
+    def _valued(self, insn: Insn) -> set[str]:
+        """Flags that an equation of the instruction gives a value."""
+        return {
+            digit.name[:-1]
+            for statement in insn.statements
+            if isinstance(statement, Equation)
+            for digit in statement.digits
+        }
+
+    def _flag(self, flag: str) -> Flag:
+        self._flags += 1
+        return Flag(self._flags, flag)
+
+
+def check_flags(ops: Sequence[Op], isa: Isa) -> None:
+    """Raise CodeError where an operation takes a flag value that is no longer in the flag."""
+    current: dict[str, int | None] = {}
+    for index, op in enumerate(ops):
+        if op.insn not in isa.insns:  # `load` and `store` leave the flags alone
+            continue
+        insn = isa.insns[op.insn]
+        taken = {flag.flag: flag.id for flag in op.takes}
+        for flag in flags_read(insn, isa):
+            if flag in isa.opaque or _is_zero_chain(insn, flag):
+                continue
+            if flag not in taken:
+                raise CodeError(f"operation {index}, {op.text().strip()}: reads {flag} without saying which")
+            if current.get(flag) != taken[flag]:
+                raise CodeError(f"operation {index}, {op.text().strip()}: {flag}{taken[flag]} was overwritten")
+        given = {flag.flag: flag.id for flag in op.gives}
+        for flag in flags_written(insn, isa):
+            current[flag] = given.get(flag)
+
+
+def _is_zero_chain(insn: Insn, flag: str) -> bool:
+    """Whether the flag is read only to chain a zero test, which straight-line code does not look at."""
+    return any(isinstance(statement, Zero) and statement.also == flag for statement in insn.statements)

@@ -1,0 +1,81 @@
+"""What a kernel promises, and what became of the proof."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .errors import UserError
+from .table import Isa
+
+OPS = ("sqr", "mul")
+
+
+@dataclass(frozen=True)
+class Contract:
+    """result = a * b, or a * a: `limbs` limbs each, least significant first, the result twice as long.
+
+    Arguments are pointers, result first, by the instruction set's ABI.
+    """
+
+    op: str
+    limbs: int
+    isa: Isa
+
+    @property
+    def buffers(self) -> dict[str, int]:
+        """Length in limbs of each buffer, in the order of the arguments."""
+        operands = {"a": self.limbs} if self.op == "sqr" else {"a": self.limbs, "b": self.limbs}
+        return {"r": 2 * self.limbs, **operands}
+
+    @property
+    def modulus(self) -> int:
+        """Two to the bits of the result."""
+        return 1 << (2 * self.limbs * self.isa.limb_bits)
+
+
+def contract(isa: Isa, op: str, bits: int) -> Contract:
+    """A checked contract.  Raises UserError for a size that is none."""
+    if op not in OPS:
+        raise UserError(f"unknown operation '{op}'; known: {', '.join(OPS)}")
+    limb = isa.limb_bits
+    if bits < 2 * limb or bits > isa.max_bits:
+        raise UserError(f"{bits} bits is out of range; {isa.name} kernels go from {2 * limb} to {isa.max_bits} bits")
+    if bits % limb:
+        below, above = bits - bits % limb, bits - bits % limb + limb
+        raise UserError(f"{bits} bits is no multiple of {limb}; the nearest sizes are {below} and {above}")
+    return Contract(op, bits // limb, isa)
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Why a proof failed: at which instruction (offset in bytes from the entry), in which column if one is known."""
+
+    address: int
+    instruction: str
+    message: str
+    column: int | None = None
+
+    def __str__(self) -> str:
+        where = f"0x{self.address:04x} `{self.instruction}`"
+        return f"{where}{'' if self.column is None else f', column {self.column}'}: {self.message}"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The outcome of a proof.
+
+    `path`: offsets (bytes) of the instructions executed, in order; `stack`: bytes below the return address at most;
+    `overlap`: per operand, the displacements d in limbs (result address - operand address) that are safe, as a sorted
+    tuple of all d with which the two overlap; `cases`: how many cases the proof split into.
+    """
+
+    contract: Contract
+    fault: Fault | None
+    path: tuple[int, ...]
+    stack: int
+    overlap: dict[str, tuple[int, ...]]
+    cases: int
+
+    @property
+    def proved(self) -> bool:
+        return self.fault is None

@@ -1,0 +1,149 @@
+"""Operations to bytes and back, by the table's encoding patterns."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from .table import Insn, Isa, Operand
+
+WORD = 2  # bytes of the unit that encodings are stored in, least significant byte first
+
+
+class EncodeError(ValueError):
+    """An operand that its instruction cannot hold."""
+
+
+class DecodeError(ValueError):
+    """Bytes that are no instruction of the table."""
+
+
+@dataclass(frozen=True)
+class Instr:
+    """One machine instruction: a table entry and its operands, in table order (registers by name)."""
+
+    insn: Insn
+    operands: tuple[str | int, ...]
+
+    @functools.cached_property
+    def immediates(self) -> dict[str, int]:
+        """Immediate operands by name."""
+        pairs = zip(self.insn.operands, self.operands, strict=True)
+        return {operand.name: value for operand, value in pairs if isinstance(value, int)}
+
+    def places(self, isa: Isa) -> dict[str, tuple[int, ...]]:
+        """Slots of every name in the instruction's meaning."""
+        cached: dict[str, tuple[int, ...]] | None = self.__dict__.get("_places")
+        if cached is None:
+            cached = dict(self.insn.places)
+            for operand, value in zip(self.insn.operands, self.operands, strict=True):
+                if isinstance(value, str) and operand.cls:
+                    first = isa.slots[value]
+                    cached[operand.name] = tuple(range(first, first + operand.cls.limbs))
+            self.__dict__["_places"] = cached
+        return cached
+
+    def text(self) -> str:
+        """Assembly syntax."""
+        values = {operand.name: value for operand, value in zip(self.insn.operands, self.operands, strict=True)}
+        for operand in self.insn.operands:
+            if operand.kind == "target":
+                values[operand.name] = f".{int(values[operand.name]):+d}"
+        if self.insn.same and len(set(self.operands)) == 1:
+            return self.insn.same.format(**values)
+        return self.insn.syntax.format(**values)
+
+
+def _code(operand: Operand, value: str | int, bits: int) -> int:
+    """The number that stands for `value` in a field of `bits` bits."""
+    if operand.cls:
+        if value not in operand.cls.registers:
+            raise EncodeError(f"{value} is not of class {operand.cls.name}")
+        return operand.cls.registers.index(str(value))
+    number = int(value)
+    if operand.kind == "target":
+        if number % operand.scale or not operand.low <= number // operand.scale < -operand.low:
+            raise EncodeError(f"target {number:+d} is out of reach")
+        return (number // operand.scale) & ((1 << bits) - 1)
+    if not operand.low <= number <= operand.high:
+        raise EncodeError(f"{number} is not in {operand.low}..{operand.high}")
+    return number - operand.low
+
+
+def _value(operand: Operand, code: int, bits: int) -> str | int:
+    """The operand that `code` stands for; the inverse of `_code`."""
+    if operand.cls:
+        return operand.cls.registers[code]
+    if operand.kind == "target":
+        return (code - (1 << bits) if code >> (bits - 1) else code) * operand.scale
+    return code + operand.low
+
+
+def encode(instr: Instr) -> bytes:
+    """The bytes of one instruction.  Raises EncodeError for an operand out of range."""
+    insn = instr.insn
+    word = insn.fixed
+    for field in insn.fields:
+        index = next(k for k, operand in enumerate(insn.operands) if operand.name == field.operand)
+        code = _code(insn.operands[index], instr.operands[index], len(field.bits))
+        for place, position in enumerate(reversed(field.bits)):
+            word |= (code >> place & 1) << position
+    chunks = [word >> shift & 0xFFFF for shift in range(insn.bits - 8 * WORD, -1, -8 * WORD)]
+    return b"".join(chunk.to_bytes(WORD, "little") for chunk in chunks)
+
+
+@functools.cache
+def _patterns(isa: Isa) -> list[tuple[int, int, dict[int, Insn]]]:
+    """(length, mask, {fixed bits: instruction}), longest and most specific first."""
+    groups: dict[tuple[int, int], dict[int, Insn]] = {}
+    for insn in isa.insns.values():
+        groups.setdefault((insn.bits, insn.mask), {})[insn.fixed] = insn
+    ordered = sorted(groups, key=lambda key: (-key[0], -key[1].bit_count()))
+    return [(bits, mask, groups[bits, mask]) for bits, mask in ordered]
+
+
+@functools.lru_cache(maxsize=1 << 16)
+def _decode_word(isa: Isa, word: int, bits: int) -> Instr | None:
+    for length, mask, insns in _patterns(isa):
+        insn = insns.get(word & mask) if length == bits else None
+        if insn:
+            return Instr(insn, tuple(_operand(insn, operand, word) for operand in insn.operands))
+    return None
+
+
+def _operand(insn: Insn, operand: Operand, word: int) -> str | int:
+    field = next(field for field in insn.fields if field.operand == operand.name)
+    code = functools.reduce(lambda code, position: code << 1 | word >> position & 1, field.bits, 0)
+    return _value(operand, code, len(field.bits))
+
+
+def decode(isa: Isa, image: bytes, address: int) -> Instr:
+    """The instruction at `address` (in bytes) of `image`.  Raises DecodeError."""
+    word = 0
+    for bits in sorted({insn.bits for insn in isa.insns.values()}):
+        end = address + bits // 8
+        if end > len(image):
+            break
+        parts = [int.from_bytes(image[at : at + WORD], "little") for at in range(address, end, WORD)]
+        word = functools.reduce(lambda word, part: word << 16 | part, parts, 0)
+        instr = _decode_word(isa, word, bits)
+        if instr:
+            return instr
+    if address + WORD > len(image):
+        raise DecodeError("the code runs past its end")
+    raise DecodeError(f"unknown instruction 0x{image[address : address + WORD][::-1].hex()}")
+
+
+def disassemble(isa: Isa, image: bytes) -> Iterator[tuple[int, Instr]]:
+    """(address, instruction) through straight code.  Raises DecodeError."""
+    address = 0
+    while address < len(image):
+        instr = decode(isa, image, address)
+        yield address, instr
+        address += instr.insn.size
+
+
+def assemble(instrs: Sequence[Instr]) -> bytes:
+    """The bytes of a list of instructions."""
+    return b"".join(encode(instr) for instr in instrs)

@@ -1,0 +1,256 @@
+"""Linear forms with integer coefficients over atoms: the values of the proof, and what can be said of their range.
+
+An atom is an unknown integer with a range: an operand limb, a pointer, the product of two atoms, or a digit of an
+equation.  Digits come with their *relation*: digits, each times its weight, sum to a form over earlier atoms.  Two
+directions of use make everything else:
+
+* `reduce` replaces the lowest digit of each relation by the rest of it, latest relation first.  In a sum in which low
+  digit and carry occur in the right proportion the carry cancels, and the form comes down to operand limbs.
+* `within` replaces the highest digit (a carry, the high half of a product) by its definition, a fraction, and so bounds
+  a limb by what several limbs together can hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
+
+Form = dict[int, int]  # atom -> coefficient; never changed once made
+ONE = 0  # the atom that is always 1
+ZERO: Form = {}
+
+
+@dataclass(frozen=True)
+class Relation:
+    """sum(weight * digit) = form, the lowest digit (of weight 1) first."""
+
+    digits: tuple[int, ...]
+    weights: tuple[int, ...]
+    form: Form
+
+
+class Atoms:
+    """All atoms of one proof, numbered in the order they were made."""
+
+    def __init__(self) -> None:
+        self.low: list[int] = [1]
+        self.high: list[int] = [1]
+        self.public: list[bool] = [True]
+        self.origin: list[int] = [0]
+        self.relation: dict[int, Relation] = {}
+        self.factors: dict[int, tuple[int, int]] = {}
+        self._products: dict[tuple[int, int], int] = {}
+        self.here = 0  # address of the instruction that is being executed
+
+    def new(self, low: int, high: int, public: bool = False) -> int:
+        """A new unknown in low..high."""
+        self.low.append(low)
+        self.high.append(high)
+        self.public.append(public)
+        self.origin.append(self.here)
+        return len(self.low) - 1
+
+    def product(self, left: int, right: int) -> int:
+        """The atom that stands for left * right; both are never negative."""
+        key = (left, right) if left <= right else (right, left)
+        if key not in self._products:
+            atom = self.new(0, self.high[left] * self.high[right], self.public[left] and self.public[right])
+            self._products[key] = atom
+            self.factors[atom] = key
+        return self._products[key]
+
+    def range(self, form: Form) -> tuple[int, int]:
+        """Least and greatest value by the ranges of the form's own atoms."""
+        low = high = 0
+        for atom, coefficient in form.items():
+            if coefficient > 0:
+                low += coefficient * self.low[atom]
+                high += coefficient * self.high[atom]
+            else:
+                low += coefficient * self.high[atom]
+                high += coefficient * self.low[atom]
+        return low, high
+
+    def is_public(self, form: Form) -> bool:
+        return all(self.public[atom] for atom in form)
+
+    # ---- down to operand limbs ----------------------------------------------------------------------------------
+
+    def reduce(self, form: Form, fixed: Mapping[int, int], modulus: int = 0) -> Form:
+        """The form with lowest digits and products of digits replaced; coefficients modulo `modulus` where given."""
+        rest = dict(form)
+        heap = [-atom for atom in rest]
+        heapify(heap)
+        done: Form = {}
+        while heap:
+            atom = -heappop(heap)
+            coefficient = rest.pop(atom, 0)
+            if not coefficient:
+                continue
+            replacement = self._reduced(atom, fixed)
+            if replacement is None:
+                done[atom] = done.get(atom, 0) + coefficient
+                continue
+            for other, factor in replacement.items():
+                if other in rest:
+                    rest[other] += coefficient * factor
+                else:
+                    rest[other] = coefficient * factor
+                    heappush(heap, -other)
+        if modulus:
+            done = {atom: coefficient % modulus for atom, coefficient in done.items()}
+        return {atom: coefficient for atom, coefficient in done.items() if coefficient}
+
+    def once(self, form: Form) -> Form:
+        """The form with its own lowest digits replaced, but not what they are replaced by."""
+        return combine([(c, self._reduced(atom, {}) or {atom: 1}) for atom, c in form.items()])
+
+    def _reduced(self, atom: int, fixed: Mapping[int, int]) -> Form | None:
+        """What `atom` is replaced by, None if it stays."""
+        if atom in fixed:
+            return {ONE: fixed[atom]} if fixed[atom] else ZERO
+        if atom in self.factors:
+            return self._reduced_product(*self.factors[atom], fixed)
+        relation = self.relation.get(atom)
+        if relation is None or relation.digits[0] != atom:
+            return None
+        form = dict(relation.form)
+        for digit, weight in zip(relation.digits[1:], relation.weights[1:], strict=True):
+            form[digit] = form.get(digit, 0) - weight
+        return form
+
+    def _reduced_product(self, left: int, right: int, fixed: Mapping[int, int]) -> Form | None:
+        for factor, other in ((right, left), (left, right)):
+            replacement = self._reduced(factor, fixed)
+            if replacement is not None:
+                form: Form = {}
+                for atom, coefficient in replacement.items():
+                    product = other if atom == ONE else self.product(atom, other)
+                    form[product] = form.get(product, 0) + coefficient
+                return form
+        return None
+
+    # ---- bounds -------------------------------------------------------------------------------------------------
+
+    def within(self, form: Form, low: int, high: int, fixed: Mapping[int, int], budget: int) -> bool:
+        """Whether low <= form <= high can be shown by replacing up to `budget` digits by their definitions."""
+        search = _Bounds(self, form, fixed)
+        while True:
+            if search.least() >= low and search.greatest() <= high:
+                return True
+            if budget == 0 or not search.expand():
+                return False
+            budget -= 1
+
+    def impossible(self, form: Form, low: int, high: int, fixed: Mapping[int, int], budget: int) -> bool:
+        """Whether the form can be shown to lie outside low..high."""
+        search = _Bounds(self, form, fixed)
+        while True:
+            if search.greatest() < low or search.least() > high:
+                return True
+            if budget == 0 or not search.expand():
+                return False
+            budget -= 1
+
+
+class _Bounds:
+    """A form divided by 2^shift, with its range kept up to date while digits are replaced by their definitions."""
+
+    def __init__(self, atoms: Atoms, form: Form, fixed: Mapping[int, int]) -> None:
+        self.atoms, self.fixed = atoms, fixed
+        self.form: dict[int, int] = {}
+        self.shift = 0
+        self.low = self.high = 0
+        self.heap: list[int] = []
+        self.seen: set[int] = set()
+        for atom, coefficient in form.items():
+            self.add(atom, coefficient)
+
+    def least(self) -> int:
+        return -(-self.low >> self.shift)
+
+    def greatest(self) -> int:
+        return self.high >> self.shift
+
+    def add(self, atom: int, coefficient: int) -> None:
+        """Add coefficient * atom / 2^shift; an atom that this case has fixed is a number."""
+        if atom in self.fixed:
+            atom, coefficient = ONE, coefficient * self.fixed[atom]
+        before = self.form.get(atom, 0)
+        after = before + coefficient
+        least, greatest = self.atoms.low[atom], self.atoms.high[atom]
+        self.low += (after * least if after > 0 else after * greatest) - (
+            before * least if before > 0 else before * greatest
+        )
+        self.high += (after * greatest if after > 0 else after * least) - (
+            before * greatest if before > 0 else before * least
+        )
+        if after:
+            self.form[atom] = after
+            if atom not in self.seen:
+                self.seen.add(atom)
+                heappush(self.heap, -atom)
+        else:
+            self.form.pop(atom, None)
+
+    def expand(self) -> bool:
+        """Replace the latest digit that has a definition; False if there is none."""
+        while self.heap:
+            atom = -heappop(self.heap)
+            coefficient = self.form.get(atom)
+            if coefficient is None:
+                self.seen.discard(atom)
+                continue
+            relation = self.atoms.relation.get(atom)
+            if relation is None:
+                continue
+            self.seen.discard(atom)
+            if atom == relation.digits[-1]:
+                self.replace(atom, coefficient, relation, len(relation.digits) - 1)
+                return True
+            if atom == relation.digits[0] and relation.digits[-1] in self.fixed:
+                self.replace(atom, coefficient, relation, 0)
+                return True
+        return False
+
+    def replace(self, atom: int, coefficient: int, relation: Relation, index: int) -> None:
+        """Replace `atom`, digit `index` of the relation, by (form - other digits) / its weight."""
+        weight = relation.weights[index]
+        places = (abs(weight)).bit_length() - 1
+        common = min(places, (coefficient & -coefficient).bit_length() - 1)
+        grow = places - common
+        self.add(atom, -coefficient)
+        if grow:
+            self.shift += grow
+            self.low <<= grow
+            self.high <<= grow
+            for other in self.form:
+                self.form[other] <<= grow
+        factor = (coefficient << grow >> places) * (1 if weight > 0 else -1)
+        for other, value in relation.form.items():
+            self.add(other, factor * value)
+        for position, digit in enumerate(relation.digits):
+            if position != index:
+                self.add(digit, -factor * relation.weights[position])
+
+
+def combine(terms: Sequence[tuple[int, Form]]) -> Form:
+    """sum(coefficient * form)."""
+    total: Form = {}
+    for coefficient, form in terms:
+        for atom, value in form.items():
+            after = total.get(atom, 0) + coefficient * value
+            if after:
+                total[atom] = after
+            else:
+                total.pop(atom, None)
+    return total
+
+
+def substitute(form: Form, atom: int, value: int) -> Form:
+    """The form with an atom's value put in."""
+    if atom not in form:
+        return form
+    rest = {other: coefficient for other, coefficient in form.items() if other != atom}
+    return combine([(1, rest), (form[atom] * value, {ONE: 1})])

@@ -1,0 +1,39 @@
+"""After allocation: what the ABI wants saved is saved, and the function returns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .code import Op
+from .encode import Instr
+from .meaning import Equation, Load, Logic
+from .table import Insn, Isa
+
+
+def written(ops: Sequence[Op], isa: Isa) -> set[str]:
+    """Registers that the operations write."""
+    names = {slot: name for name, slot in isa.slots.items()}
+    found: set[int] = set()
+    for op in ops:
+        instr = Instr(isa.insns[op.insn], tuple(arg for arg in op.args if isinstance(arg, str | int)))
+        places = instr.places(isa)
+        for name in _outputs(instr.insn):
+            found.update(places[name])
+    return {names[slot] for slot in found if names[slot] in isa.registers}
+
+
+def _outputs(insn: Insn) -> list[str]:
+    """Primed names in the instruction's meaning, without the prime."""
+    outs: list[str] = []
+    for statement in insn.statements:
+        if isinstance(statement, Equation):
+            outs += [digit.name for digit in statement.digits]
+        elif isinstance(statement, Load | Logic):
+            outs.append(statement.out)
+    return [name[:-1] for name in outs if name.endswith("'")]
+
+
+def to_save(ops: Sequence[Op], isa: Isa) -> list[str]:
+    """Callee-saved registers that the operations write, in register order."""
+    changed = written(ops, isa)
+    return [register for register in isa.registers if register in changed and register in isa.abi.callee_saved]

@@ -1,0 +1,38 @@
+"""The idiom modules: `isa/<family>.py`, the only code that knows an instruction set by name."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Sequence
+from typing import Protocol, cast
+
+from .code import Code, Op
+from .plan import Plan
+from .table import TABLES, Isa
+
+
+class Idioms(Protocol):
+    """What an idiom module offers."""
+
+    NEEDS: tuple[str, ...]
+
+    def lower(self, plan: Plan, isa: Isa) -> Code: ...
+    def finish(self, code: Code, plan: Plan, isa: Isa) -> Code: ...
+    def frame(self, saved: Sequence[str]) -> tuple[list[Op], list[Op]]: ...
+
+
+def idioms(isa: Isa) -> Idioms:
+    """The idiom module that lies beside the instruction set's table."""
+    if isa.path.parent == TABLES:
+        return cast(Idioms, importlib.import_module(f"sqgen.isa.{isa.name}"))
+    name = f"sqgen_idioms_{isa.name}"  # a table from elsewhere, such as the tests' own
+    if name not in sys.modules:
+        spec = importlib.util.spec_from_file_location(name, isa.path.with_suffix(".py"))
+        if spec is None or spec.loader is None:
+            raise ImportError(f"no idiom file beside {isa.path}")
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module
+        spec.loader.exec_module(module)
+    return cast(Idioms, sys.modules[name])

@@ -1,0 +1,106 @@
+"""The methods there are: one module of `schedules/` each, and the parameters they take."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Protocol, cast
+
+from . import cover, schedules
+from .errors import UserError
+from .plan import Plan, Step
+from .table import nearest
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of a method: a positive integer, or several separated by commas if `many`."""
+
+    name: str
+    help: str
+    default: str
+    many: bool = False
+
+
+@dataclass(frozen=True)
+class Values:
+    """Checked parameter values of one plan."""
+
+    values: Mapping[str, tuple[int, ...]]
+
+    def many(self, name: str) -> tuple[int, ...]:
+        return self.values[name]
+
+    def one(self, name: str) -> int:
+        return self.values[name][0]
+
+
+class Method(Protocol):
+    """What a module in `schedules/` offers."""
+
+    __doc__: str
+    TITLE: str
+    REFERENCE: str
+    OPS: tuple[str, ...]
+    PARAMETERS: tuple[Parameter, ...]
+
+    def steps(self, op: str, n: int, values: Values) -> Iterator[Step]: ...
+
+
+def names(op: str | None = None) -> list[str]:
+    """Names of all methods, or of those that can do `op`."""
+    found = sorted(info.name.replace("_", "-") for info in pkgutil.iter_modules(schedules.__path__))
+    return [name for name in found if op is None or op in method(name).OPS]
+
+
+def method(name: str) -> Method:
+    """The method of that name; UserError with the nearest name otherwise."""
+    known = {info.name.replace("_", "-") for info in pkgutil.iter_modules(schedules.__path__)}
+    if name not in known:
+        raise UserError(f"unknown method '{name}'{nearest(name, known)}")
+    return cast(Method, importlib.import_module(f"sqgen.schedules.{name.replace('-', '_')}"))
+
+
+def picture(name: str) -> str:
+    """The method's own account of itself: its module's docstring."""
+    return inspect.cleandoc(method(name).__doc__)
+
+
+def values(name: str, given: Mapping[str, str], columns: int) -> Values:
+    """Defaults and given values of a method's parameters, checked.  `columns` bounds every one.
+
+    Raises UserError for an unknown name, a value that is no number, or one out of range.
+    """
+    parameters = {parameter.name: parameter for parameter in method(name).PARAMETERS}
+    for key in given:
+        if key not in parameters:
+            what = nearest(key, parameters) if parameters else "; it has none"
+            raise UserError(f"method '{name}' has no parameter '{key}'{what}")
+    return Values({key: _numbers(name, p, given.get(key, p.default), columns) for key, p in parameters.items()})
+
+
+def _numbers(name: str, parameter: Parameter, text: str, columns: int) -> tuple[int, ...]:
+    parts = text.split(",")
+    if len(parts) > 1 and not parameter.many:
+        raise UserError(f"method '{name}': parameter '{parameter.name}' is one number, not '{text}'")
+    if not all(part.isascii() and part.isdigit() for part in parts):
+        raise UserError(f"method '{name}': parameter '{parameter.name}' is a number from 1 to {columns}, not '{text}'")
+    numbers = tuple(int(part) for part in parts)
+    if not all(1 <= number <= columns for number in numbers):
+        raise UserError(f"method '{name}': parameter '{parameter.name}' runs from 1 to {columns}, '{text}' is out of range")
+    return numbers
+
+
+def plan(op: str, limbs: int, name: str, given: Mapping[str, str]) -> Plan:
+    """The method's plan for `limbs` limbs, its cover checked.  Raises UserError for what the method cannot do."""
+    chosen = method(name)
+    if op not in chosen.OPS:
+        raise UserError(f"method '{name}' cannot do {op}; these can: {', '.join(names(op))}")
+    checked = values(name, given, 2 * limbs)
+    shown = tuple((key, ",".join(map(str, numbers))) for key, numbers in checked.values.items())
+    made = Plan(op, limbs, name, shown, tuple(chosen.steps(op, limbs, checked)))
+    cover.check(made)
+    return made

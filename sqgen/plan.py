@@ -1,0 +1,98 @@
+"""What a method is: an order in which to visit the cells, and when the sums are doubled, kept and stored.
+
+A product of n by n limbs is a rhombus of n*n cells (i, j), cell (i, j) in column i+j; a square is the triangle
+i <= j of it, where the cells off the diagonal count twice.  A plan is a list of steps over these; it knows limbs
+and columns, and neither an instruction set nor a register.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Product:
+    """Add a[i] * b[j] (in a square: a[i] * a[j]) to the sum, at column i + j."""
+
+    i: int
+    j: int
+
+    @property
+    def column(self) -> int:
+        return self.i + self.j
+
+
+@dataclass(frozen=True)
+class Double:
+    """Double the sum's limbs `first` to `last` - 1: all off-diagonal cells of columns below `last` are in it."""
+
+    first: int
+    last: int
+
+
+@dataclass(frozen=True)
+class Load:
+    """Add the limb stored earlier at this column of the result back to the sum."""
+
+    column: int
+
+
+@dataclass(frozen=True)
+class Store:
+    """Move the sum's lowest limb, which is this column's, to the result."""
+
+    column: int
+
+
+@dataclass(frozen=True)
+class Block:
+    """A heading: the steps up to the next one belong together (one row, one block of columns)."""
+
+    title: str
+
+
+Step = Product | Double | Load | Store | Block
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A method applied to one size.  `op` is "sqr" or "mul", `limbs` the length n of each operand."""
+
+    op: str
+    limbs: int
+    method: str
+    parameters: tuple[tuple[str, str], ...]
+    steps: tuple[Step, ...]
+
+    def products(self) -> Iterator[Product]:
+        """The cells in the order of their visits."""
+        return (step for step in self.steps if isinstance(step, Product))
+
+    def blocks(self) -> list[tuple[str, list[Product]]]:
+        """The cells of each block, blocks without cells left out."""
+        groups: list[tuple[str, list[Product]]] = [("", [])]
+        for step in self.steps:
+            if isinstance(step, Block):
+                groups.append((step.title, []))
+            elif isinstance(step, Product):
+                groups[-1][1].append(step)
+        return [group for group in groups if group[1]]
+
+    def text(self) -> str:
+        """One step a line, for `--dump plan`."""
+        lines = [f"{self.method} {self.op} of {self.limbs} limbs {dict(self.parameters) or ''}".rstrip()]
+        names = ("a", "a") if self.op == "sqr" else ("a", "b")
+        for step in self.steps:
+            match step:
+                case Block(title):
+                    lines.append(f"{title}:")
+                case Product(i, j):
+                    lines.append(f"  column {i + j}: + {names[0]}{i} * {names[1]}{j}")
+                case Double(first, last):
+                    lines.append(f"  double columns {first}..{last - 1}")
+                case Load(column):
+                    lines.append(f"  column {column}: + r{column}")
+                case Store(column):
+                    lines.append(f"  r{column} = column {column}")
+        return "\n".join(lines) + "\n"

@@ -1,0 +1,362 @@
+"""The proof, on bytes: for all operands the code writes their product, and nothing else that matters.
+
+The code is walked as it executes, on linear forms (`symbolic`, `forms`).  At the end the difference of result and
+product is reduced: it must vanish, or be a multiple of 2^(bits of the result), below which both lie; what else
+remains is a carry that the code dropped, and names the instruction.  On the way every access is checked to lie in an
+operand, the result or the stack, no secret to reach a branch or an address, and the stack to be safe from interrupts.
+"""
+
+from __future__ import annotations
+
+from .code import flags_read, flags_written
+from .contract import Contract, Fault, Verdict
+from .encode import DecodeError, Instr, decode
+from .forms import ONE, ZERO, Atoms, Form, Relation, combine
+from .meaning import execute
+from .symbolic import Refused, Return, Split, State, Value, ZeroTest
+from .table import Core, Insn
+
+STEPS = 2_000_000  # instructions walked at most
+CASES = 4096  # cases followed at most
+DEEP = 200_000  # digits expanded at most to show one carry impossible at the end
+
+
+def prove(image: bytes, contract: Contract, core: Core, entry: int = 0) -> Verdict:
+    """Walk `image` from `entry` (offset in bytes) and decide.  Never raises for what the code does."""
+    return _Proof(image, contract, core, entry).run()
+
+
+class _Failed(Exception):
+    def __init__(self, fault: Fault) -> None:
+        super().__init__(str(fault))
+        self.fault = fault
+
+
+class _Proof:
+    def __init__(self, image: bytes, contract: Contract, core: Core, entry: int) -> None:
+        self.image, self.contract, self.core, self.entry = image, contract, core, entry
+        self.isa = contract.isa
+        self.atoms = Atoms()
+        self.bases: dict[int, str] = {}
+        self.initial: list[Value] = []
+        self.operands: dict[str, list[int]] = {}
+        self.steps = 0
+        self.flags_of: dict[Insn, tuple[frozenset[str], frozenset[str]]] = {}
+        self.dead_at: dict[int, frozenset[int]] = {}
+
+    def run(self) -> Verdict:
+        waiting = [(self.start(), self.entry)]
+        first: State | None = None
+        cases = 0
+        try:
+            while waiting:
+                state, at = waiting.pop()
+                split = self.walk(state, at)
+                if split is not None:
+                    atom, at = split
+                    waiting += [(state.fork(atom, value), at) for value in (1, 0)]
+                    if cases + len(waiting) > CASES:
+                        self.fail(at, f"the proof needs more than {CASES} cases")
+                    continue
+                cases += 1
+                self.finish(state)
+                if first is not None and first.path != state.path:
+                    self.fail(state.path[-1], "the path depends on a secret")
+                first = first or state
+        except _Failed as failed:
+            return Verdict(self.contract, failed.fault, (), 0, {}, cases)
+        assert first is not None
+        return Verdict(self.contract, None, tuple(first.path), self.stack(first), overlap(first), cases)
+
+    def stack(self, state: State) -> int:
+        return -state.lowest * (self.isa.limb_bits // 8)
+
+    # ---- before the first instruction ---------------------------------------------------------------------------
+
+    def start(self) -> State:
+        """Registers hold unknowns, argument registers the buffers' addresses, the buffers operand limbs."""
+        slots: list[Value] = [None] * len(self.isa.slots)
+        limb_top = (1 << self.isa.limb_bits) - 1
+        for name in (*self.isa.registers, *self.isa.special):
+            slots[self.isa.slots[name]] = {self.atoms.new(0, limb_top): 1}
+        if self.isa.interrupt_enable:
+            slots[self.isa.slots[self.isa.interrupt_enable]] = {self.atoms.new(0, 1, True): 1}
+        for group, (buffer, length) in zip(self.isa.abi.arguments, self.contract.buffers.items(), strict=False):
+            self.pointer(slots, group, buffer, length)
+        if self.isa.stack_pointer:
+            parts = self.isa.wide.get(self.isa.stack_pointer, (self.isa.stack_pointer,))
+            self.pointer(slots, parts, "stack", 0)
+        memory: dict[tuple[str, int], Form | Return] = {}
+        for buffer in list(self.contract.buffers)[1:]:
+            limbs = [self.atoms.new(0, limb_top) for _ in range(self.contract.limbs)]
+            self.operands[buffer] = limbs
+            memory.update({(buffer, index): {atom: 1} for index, atom in enumerate(limbs)})
+        for part in range(self.core.pc_limbs):
+            memory["stack", 1 + part] = Return(None, part)
+        self.initial = list(slots)
+        return State(self.contract, self.atoms, slots, memory, self.bases)
+
+    def pointer(self, slots: list[Value], registers: tuple[str, ...], buffer: str, length: int) -> None:
+        """Put an unknown public address into `registers`, low limb first.  The buffer ends below the last address."""
+        limb = self.isa.limb_bits
+        top = (1 << (limb * len(registers))) - 1
+        base = self.atoms.new(0, top - length * (limb // 8), True)
+        self.bases[base] = buffer
+        digits = tuple(self.atoms.new(0, (1 << limb) - 1, True) for _ in registers)
+        relation = Relation(digits, tuple(1 << (limb * index) for index in range(len(digits))), {base: 1})
+        self.atoms.relation[digits[0]] = self.atoms.relation[digits[-1]] = relation
+        for register, digit in zip(registers, digits, strict=True):
+            slots[self.isa.slots[register]] = {digit: 1}
+
+    # ---- walking ------------------------------------------------------------------------------------------------
+
+    def walk(self, state: State, at: int) -> tuple[int, int] | None:
+        """Execute until the function returns (None) or a case must be split (the atom, and where)."""
+        while True:
+            self.steps += 1
+            if self.steps > STEPS:
+                self.fail(at, f"no end after {STEPS} instructions")
+            try:
+                instr = decode(self.isa, self.image, at)
+            except DecodeError as error:
+                raise _Failed(Fault(at - self.entry, "?", str(error))) from None
+            self.atoms.here = at
+            self.allowed(instr, at)
+            try:
+                state.dead = self.dead(at)
+                if instr.insn.control:
+                    following = self.flow(state, instr, at)
+                    if following is None:
+                        state.path.append(at - self.entry)
+                        return None
+                else:
+                    following = at + instr.insn.size
+                    self.plain(state, instr)
+            except Split as split:
+                return split.atom, at
+            except Refused as refused:
+                self.fail(at, str(refused))
+            state.path.append(at - self.entry)
+            at = following
+
+    def allowed(self, instr: Instr, at: int) -> None:
+        if instr.insn.name in self.core.lacks:
+            self.fail(at, f"{self.core.name} has no such instruction")
+        if not instr.insn.constant_time:
+            self.fail(at, f"not constant-time on {self.core.name}")
+
+    def plain(self, state: State, instr: Instr) -> None:
+        """An instruction that goes on to the next one."""
+        enabled = self.interrupts(state)
+        execute(instr.insn.statements, instr.places(self.isa), instr.immediates, self.isa.widths, state)
+        for flag in instr.insn.clobbers:
+            state.slots[self.isa.slots[flag]] = None
+        if not self.isa.stack_pointer:
+            return
+        depth = state.stack_pointer()
+        if depth is not None:
+            if depth > 0:
+                raise Refused("raises the stack pointer above its value at entry")
+            if depth != state.depth:
+                state.move_stack(depth)
+        elif enabled:
+            raise Refused("an interrupt could come while the stack pointer is half written")
+        self.check_below(state, depth)
+
+    def check_below(self, state: State, depth: int | None) -> None:
+        """A store below the stack pointer is not kept: an interrupt may overwrite it."""
+        if depth is None:
+            return
+        limit = depth - state.below()
+        lowest = min((offset for buffer, offset in state.memory if buffer == "stack"), default=limit + 1)
+        if lowest <= limit:
+            raise Refused("writes below the stack pointer, where an interrupt may write too")
+
+    def interrupts(self, state: State) -> bool:
+        """Whether an interrupt may come right after the instruction that starts now.  One that turns interrupts on
+        lets the next instruction run first."""
+        if not self.isa.interrupt_enable:
+            return True
+        return state.slots[self.isa.slots[self.isa.interrupt_enable]] != ZERO
+
+    def flow(self, state: State, instr: Instr, at: int) -> int | None:
+        """The next instruction's offset after a jump, branch, call or return; None when the function returns."""
+        following = at + instr.insn.size
+        kind = instr.insn.control[0]
+        if kind == "return":
+            return self.leave(state)
+        target = following + next(iter(instr.immediates.values()))
+        if kind == "jump":
+            return target
+        if kind == "call":
+            depth = state.depth
+            for part in reversed(range(self.core.pc_limbs)):
+                state.memory["stack", depth + state.below() * -1] = Return(following, part)
+                depth -= 1
+            self.set_stack(state, depth)
+            return target
+        flag, wanted = instr.insn.control[1], int(instr.insn.control[2])
+        return target if self.decide(state, flag) == wanted else following
+
+    def decide(self, state: State, flag: str) -> int:
+        """The value of a flag that a branch looks at.  Raises Refused unless it is the same for all operands."""
+        value = state.slots[self.isa.slots[flag]]
+        if isinstance(value, ZeroTest):
+            forms = [self.atoms.reduce(form, state.fixed) for form in value.forms]
+            if all(not form or form.keys() == {ONE} for form in forms):
+                return int(not any(forms))
+        elif value is not None and (not value or value.keys() == {ONE}):
+            return value.get(ONE, 0)
+        raise Refused(f"branches on {flag}, which depends on a secret or is unknown")
+
+    def leave(self, state: State) -> int | None:
+        """A return: the address on top of the stack must be one that a call, or the caller, put there."""
+        first = state.depth + 1 - state.below()
+        cells = [state.memory.get(("stack", first + part)) for part in range(self.core.pc_limbs)]
+        target = cells[0].target if cells and isinstance(cells[0], Return) else None
+        if cells != [Return(target, part) for part in range(self.core.pc_limbs)]:
+            raise Refused("returns with the stack pointer not at the return address")
+        if target is None:
+            return None
+        self.set_stack(state, state.depth + self.core.pc_limbs)
+        return target
+
+    def set_stack(self, state: State, depth: int) -> None:
+        """Move the stack pointer by a call or a return."""
+        parts = self.isa.wide.get(self.isa.stack_pointer, (self.isa.stack_pointer,))
+        limb = self.isa.limb_bits
+        terms = [(1 << (index * limb), state.slots[self.isa.slots[part]]) for index, part in enumerate(parts)]
+        moved = combine([(1, state.linear(terms)), ((depth - state.depth) * (limb // 8), {ONE: 1})])
+        digits = state.digits(moved, [limb] * len(parts) + [1], [1] * (len(parts) + 1), [0] * len(parts) + [-1])
+        for part, digit in zip(parts, digits, strict=False):
+            state.slots[self.isa.slots[part]] = digit
+        state.move_stack(depth)
+
+    def dead(self, at: int) -> frozenset[int]:
+        """Slots of flags that are written again before anything reads them, going on from the instruction at `at`."""
+        if at not in self.dead_at:
+            self.dead_at[at] = self.look_ahead(at)
+        return self.dead_at[at]
+
+    def look_ahead(self, at: int) -> frozenset[int]:
+        open_flags = {flag for flag in self.isa.flags if flag not in self.isa.opaque}
+        dead: set[str] = set()
+        for _ in range(8):
+            try:
+                instr = decode(self.isa, self.image, at)
+                at += instr.insn.size
+                following = decode(self.isa, self.image, at)
+            except DecodeError:
+                break
+            if instr.insn.control or following.insn.control:
+                break
+            reads, writes = self.flags(following.insn)
+            open_flags -= reads
+            dead |= open_flags & writes
+            open_flags -= writes
+        return frozenset(self.isa.slots[flag] for flag in dead)
+
+    def flags(self, insn: Insn) -> tuple[frozenset[str], frozenset[str]]:
+        if insn not in self.flags_of:
+            self.flags_of[insn] = frozenset(flags_read(insn, self.isa)), frozenset(flags_written(insn, self.isa))
+        return self.flags_of[insn]
+
+    # ---- at the end ---------------------------------------------------------------------------------------------
+
+    def finish(self, state: State) -> None:
+        """Kept registers, zero registers, and the result."""
+        at = self.atoms.here
+        for register in self.isa.abi.callee_saved:
+            slot = self.isa.slots[register]
+            if state.slots[slot] != self.initial[slot]:
+                self.fail(at, f"{register} is not restored")
+        for register in self.isa.abi.zero_on_return:
+            if state.slots[self.isa.slots[register]] != ZERO:
+                self.fail(at, f"{register} is not zero on return")
+        self.result(state)
+
+    def result(self, state: State) -> None:
+        limb, n = self.isa.limb_bits, self.contract.limbs
+        terms: list[tuple[int, Form]] = []
+        for column in range(2 * n):
+            cell = state.memory.get(("r", column))
+            if not isinstance(cell, dict):
+                self.fail(self.atoms.here, "this limb of the result is never written", column)
+            terms.append((1 << (limb * column), cell))
+        first = self.operands["a"]
+        second = self.operands.get("b", first)
+        product: Form = {}
+        for i in range(n):
+            for j in range(n):
+                atom = self.atoms.product(first[i], second[j])
+                product[atom] = product.get(atom, 0) - (1 << (limb * (i + j)))
+        modulus = self.contract.modulus
+        rest = self.atoms.reduce(combine([*terms, (1, product)]), state.fixed)
+        left = {atom: c for atom, c in rest.items() if c % modulus and not self.vanishes(state, atom, c, modulus)}
+        constant = left.pop(ONE, 0) + sum(
+            c for atom, c in rest.items() if c % modulus and atom not in left and atom != ONE and self.is_one(state, atom)
+        )
+        if constant % modulus:
+            left[ONE] = constant
+        if left and not self.infeasible(state):
+            self.blame(left, modulus)
+
+    def vanishes(self, state: State, atom: int, coefficient: int, modulus: int) -> bool:
+        """Whether a carry that the code dropped is always zero, or always one."""
+        if atom == ONE or atom in self.atoms.factors:
+            return False
+        form = {atom: 1}
+        return self.atoms.within(form, 0, 0, state.fixed, DEEP) or self.is_one(state, atom)
+
+    def is_one(self, state: State, atom: int) -> bool:
+        return self.atoms.within({atom: 1}, 1, 1, state.fixed, DEEP)
+
+    def infeasible(self, state: State) -> bool:
+        """Whether this case cannot occur: a fixed digit contradicts the range of the digits below it."""
+        for atom, value in state.fixed.items():
+            relation = self.atoms.relation.get(atom)
+            if relation is None:
+                continue
+            weight = relation.weights[relation.digits.index(atom)]
+            form = combine([(1, relation.form), (-weight * value, {ONE: 1})])
+            if self.atoms.impossible(form, 0, abs(weight) - 1, state.fixed, DEEP):
+                return True
+        return False
+
+    def blame(self, left: Form, modulus: int) -> None:
+        """Fail at the instruction that made the earliest digit that is left over."""
+        suspects = [atom for atom in left if atom != ONE and atom not in self.atoms.factors] or list(left)
+        atom = min(suspects)
+        weight = left[atom] % modulus
+        column = ((weight & -weight).bit_length() - 1) // self.isa.limb_bits
+        if atom == ONE or atom in self.atoms.factors:
+            self.fail(self.atoms.here, "the result is not the product: a term is missing, or counts too often", column)
+        at = self.atoms.origin[atom]
+        if atom in self.atoms.relation:
+            self.fail(at, "what this instruction carries out is not added where it belongs", column)
+        self.fail(at, "the result depends on something that is no operand", column)
+
+    def fail(self, at: int, message: str, column: int | None = None) -> None:
+        try:
+            text = decode(self.isa, self.image, at).text()
+        except DecodeError:
+            text = "?"
+        raise _Failed(Fault(at - self.entry, text, message, column))
+
+
+def overlap(state: State) -> dict[str, tuple[int, ...]]:
+    """Safe displacements of the result from each operand: no limb is read after the result has overwritten it."""
+    safe: dict[str, tuple[int, ...]] = {}
+    buffers = state.contract.buffers
+    for operand in list(buffers)[1:]:
+        last_read = {o: time for time, (kind, buffer, o) in enumerate(state.events) if (kind, buffer) == ("read", operand)}
+        writes: dict[int, int] = {}
+        for time, (kind, _, offset) in enumerate(state.events):
+            if kind == "write":
+                writes.setdefault(offset, time)
+        good = []
+        for distance in range(1 - buffers["r"], buffers[operand]):
+            if all(time > last_read.get(offset + distance, -1) for offset, time in writes.items()):
+                good.append(distance)
+        safe[operand] = tuple(good)
+    return safe

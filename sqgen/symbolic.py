@@ -1,0 +1,348 @@
+"""The state of a processor in the proof: registers, flags and memory hold linear forms."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import cast
+
+from .contract import Contract
+from .forms import ONE, ZERO, Atoms, Form, Relation, combine, substitute
+from .meaning import LOST
+
+BUDGET = 3000  # digits expanded at most to show one carry impossible while walking
+
+
+class Refused(Exception):
+    """The code does something that the contract forbids."""
+
+
+class Split(Exception):
+    """The proof needs to know whether an atom of value 0 or 1 is which."""
+
+    def __init__(self, atom: int) -> None:
+        super().__init__(atom)
+        self.atom = atom
+
+
+@dataclass(frozen=True)
+class ZeroTest:
+    """A flag that says whether all of `forms` are zero."""
+
+    forms: tuple[Form, ...]
+
+
+@dataclass(frozen=True)
+class Return:
+    """One limb of a return address: `part` of the place `target`, None for the caller's."""
+
+    target: int | None
+    part: int
+
+
+Value = Form | ZeroTest | None  # None: whatever was left there
+Cell = Form | Return
+
+
+@dataclass
+class State:
+    """One case of the proof, at one instruction.
+
+    Memory is kept by (buffer, offset in limbs); the stack is the buffer "stack", offset 0 the first limb that the
+    function may push to.  `fixed` are the atoms this case has given a value.
+    """
+
+    contract: Contract
+    atoms: Atoms
+    slots: list[Value]
+    memory: dict[tuple[str, int], Cell]
+    bases: Mapping[int, str]
+    fixed: dict[int, int] = field(default_factory=dict)
+    dead: frozenset[int] = frozenset()  # slots whose new value the next instructions overwrite unread
+    path: list[int] = field(default_factory=list)
+    events: list[tuple[str, str, int]] = field(default_factory=list)
+    depth: int = 0  # stack pointer, in limbs from its value at entry
+    lowest: int = 0
+
+    def fork(self, atom: int, value: int) -> State:
+        """A copy in which `atom` has `value`."""
+        return State(
+            self.contract,
+            self.atoms,
+            [substitute(slot, atom, value) if isinstance(slot, dict) else slot for slot in self.slots],
+            {key: substitute(c, atom, value) if isinstance(c, dict) else c for key, c in self.memory.items()},
+            self.bases,
+            {**self.fixed, atom: value},
+            self.dead,
+            list(self.path),
+            list(self.events),
+            self.depth,
+            self.lowest,
+        )
+
+    # ---- the domain of `meaning.execute` ------------------------------------------------------------------------
+
+    def read(self, slot: int) -> Value:
+        return self.slots[slot]
+
+    def write(self, slot: int, value: Value) -> None:
+        self.slots[slot] = value
+
+    def constant(self, value: int) -> Form:
+        return {ONE: value} if value else ZERO
+
+    def linear(self, terms: Sequence[tuple[int, Value]]) -> Form:
+        return combine([(coefficient, self.form(value)) for coefficient, value in terms])
+
+    def form(self, value: Value) -> Form:
+        """A value as a form; an unknown bit where a flag holds something that is not one."""
+        return value if isinstance(value, dict) else {self.atoms.new(0, 1): 1}
+
+    def product(self, left: Value, right: Value) -> Form:
+        first, second = self.form(left), self.form(right)
+        for one, other in ((first, second), (second, first)):
+            if not one or one.keys() == {ONE}:
+                return combine([(one.get(ONE, 0), other)])
+        return {self.atoms.product(self.factor(first), self.factor(second)): 1}
+
+    def factor(self, form: Form) -> int:
+        """An atom equal to the form, named if need be."""
+        if len(form) == 1:
+            ((atom, coefficient),) = form.items()
+            if coefficient == 1:
+                return atom
+        (atom,) = self.name(form, self.contract.isa.limb_bits)
+        return atom
+
+    def limb_top(self) -> int:
+        return (1 << self.contract.isa.limb_bits) - 1
+
+    def digits(self, value: Form, widths: Sequence[int], signs: Sequence[int], slots: Sequence[int]) -> Sequence[Form]:
+        """Split into digits, lowest first, by what is provable; fresh atoms with a relation for the rest."""
+        rest, found = value, []
+        total = sum(widths) - widths[-1]
+        if slots[-1] == LOST and self.atoms.is_public(rest):
+            rest = self.atoms.reduce(rest, self.fixed, 1 << total)
+        for index, width in enumerate(widths[:-1]):
+            unread = index == len(widths) - 2 and (slots[-1] == LOST or slots[-1] in self.dead)
+            digit = self.low_digit(rest, width, unread)
+            if digit is None:
+                return found + self.fresh(rest, widths[index:], signs[index:])
+            found.append(digit[0])
+            rest = digit[1]
+        top = rest if signs[-1] > 0 else combine([(-1, rest)])
+        return [*found, self.named(top, widths[-1])]
+
+    def named(self, form: Form, width: int) -> Form:
+        """The form, or an atom equal to it where its atoms' ranges say less than that it has `width` bits."""
+        low, high = self.atoms.range(form)
+        limit = (1 << width) - 1
+        if 0 <= low and high <= limit or width == 0:
+            return form
+        return self.name(form, width)
+
+    def name(self, form: Form, width: int) -> Form:
+        """A new atom of `width` bits that is equal to the form."""
+        low, high = self.atoms.range(form)
+        atom = self.atoms.new(max(low, 0), min(high, (1 << width) - 1), self.atoms.is_public(form))
+        self.atoms.relation[atom] = Relation((atom,), (1,), form)
+        return {atom: 1}
+
+    def low_digit(self, form: Form, width: int, unread: bool) -> tuple[Form, Form] | None:
+        """(form mod 2^width, form >> width), if both are forms; `unread`: the code ignores the second."""
+        size = 1 << width
+        low, high = self.atoms.range(form)
+        if 0 <= low and high < size:
+            return form, ZERO
+        candidates = [form]
+        if width < self.contract.isa.limb_bits:  # a single bit: what the limb was made of may show it
+            candidates.append(self.atoms.once(form))
+        for candidate in candidates:
+            lower = {atom: c % size for atom, c in candidate.items() if c % size}
+            low, high = self.atoms.range(lower)
+            if 0 <= low and high < size:
+                return lower, self.shifted(candidate, lower, width)
+        if unread and not self.atoms.is_public(form) and self.atoms.within(form, 0, size - 1, self.fixed, BUDGET):
+            return form, ZERO
+        bits = [atom for atom in form if atom != ONE]
+        if all(self.atoms.low[atom] == 0 and self.atoms.high[atom] == 1 for atom in bits):
+            if len(bits) > 1:
+                raise Split(bits[0])
+            return self.one_bit(form, bits[0], size)
+        return None
+
+    def shifted(self, form: Form, lower: Form, width: int) -> Form:
+        return {atom: c >> width for atom, c in combine([(1, form), (-1, lower)]).items()}
+
+    def one_bit(self, form: Form, bit: int, size: int) -> tuple[Form, Form]:
+        """A form in one bit takes two values; each digit of it is linear in the bit."""
+        zero = form.get(ONE, 0)
+        one = zero + form[bit]
+
+        def line(at_zero: int, at_one: int) -> Form:
+            return {atom: c for atom, c in ((ONE, at_zero), (bit, at_one - at_zero)) if c}
+
+        return line(zero % size, one % size), line(zero // size, one // size)
+
+    def fresh(self, form: Form, widths: Sequence[int], signs: Sequence[int]) -> list[Form]:
+        """New atoms for the digits of a form."""
+        public = self.atoms.is_public(form)
+        low, high = self.atoms.range(form)
+        atoms, weights, below = [], [], 0
+        for width, sign in zip(widths, signs, strict=True):
+            limit = (1 << width) - 1
+            if len(atoms) == len(widths) - 1 and sign > 0:
+                limit = min(limit, max(high, 0) >> below)
+            atoms.append(self.atoms.new(0, limit, public))
+            weights.append(sign << below)
+            below += width
+        square = self.square_of(form)
+        if square and widths[0] >= 3:  # an odd square is 1 modulo 8, an even one 0 or 4: never above 2^w - 7
+            self.atoms.high[atoms[0]] = (1 << widths[0]) - 7
+        self.atoms.relation[atoms[-1]] = self.atoms.relation[atoms[0]] = Relation(tuple(atoms), tuple(weights), form)
+        if len(form) == 1:
+            self.refine(form, dict(zip(atoms, weights, strict=True)))
+        return [{atom: 1} for atom in atoms]
+
+    def refine(self, form: Form, digits: Form) -> None:
+        """An atom was taken apart (BST): let every register that holds it know its digits."""
+        ((whole, coefficient),) = form.items()
+        if coefficient != 1 or whole in self.atoms.factors:
+            return
+
+        def refined(value: Value | Cell) -> Value | Cell:
+            if not isinstance(value, dict) or whole not in value:
+                return value
+            rest = {atom: c for atom, c in value.items() if atom != whole}
+            return combine([(1, rest), (value[whole], digits)])
+
+        self.slots = [cast(Value, refined(slot)) for slot in self.slots]
+        self.memory = {key: cast(Cell, refined(cell)) for key, cell in self.memory.items()}
+
+    def square_of(self, form: Form) -> bool:
+        """Whether the form is the square of one atom."""
+        if len(form) != 1:
+            return False
+        ((atom, coefficient),) = form.items()
+        left, right = self.atoms.factors.get(atom, (0, 1))
+        return coefficient == 1 and left == right
+
+    def logic(self, op: str, left: Value, right: Value) -> Form:
+        """Exact for equal operands, constants and masks; splits on the bit of a mask; an unknown limb otherwise."""
+        first, second = self.form(left), self.form(right)
+        if first == second:
+            return ZERO if op == "^" else first
+        if not second or second.keys() == {ONE}:
+            first, second = second, first
+        if not first or first.keys() == {ONE}:
+            return self.logic_constant(op, first.get(ONE, 0), second)
+        for form in (first, second):
+            bit = self.mask_bit(form)
+            if bit:
+                raise Split(bit)
+        return {self.atoms.new(0, self.limb_top()): 1}
+
+    def logic_constant(self, op: str, constant: int, form: Form) -> Form:
+        """x & c by runs of equal bits of c; the others from x + c = (x | c) + (x & c), x ^ c = (x | c) - (x & c)."""
+        both: list[tuple[int, Form]] = []
+        rest, position, width = form, 0, self.contract.isa.limb_bits
+        while position < width:
+            bit = constant >> position & 1
+            run = 1
+            while position + run < width and constant >> (position + run) & 1 == bit:
+                run += 1
+            if position + run < width:
+                part, rest = self.digits(rest, (run, width - position - run), (1, 1), (0, 0))
+            else:
+                part, rest = rest, ZERO
+            if bit:
+                both.append((1 << position, part))
+            position += run
+        union = {"&": (0, 1), "|": (1, -1), "^": (1, -2)}[op]
+        return combine([(union[0], form), (union[0] * constant, {ONE: 1}), *((union[1] * c, f) for c, f in both)])
+
+    def mask_bit(self, form: Form) -> int | None:
+        """The bit s of a form 2^w-1 times s, or its complement."""
+        bits = [atom for atom in form if atom != ONE]
+        if len(bits) == 1 and self.atoms.low[bits[0]] == 0 and self.atoms.high[bits[0]] == 1:
+            values = {form.get(ONE, 0), form.get(ONE, 0) + form[bits[0]]}
+            return bits[0] if values == {0, self.limb_top()} else None
+        return None
+
+    def zero(self, value: Value, also: Value) -> ZeroTest:
+        before = also.forms if isinstance(also, ZeroTest) else () if also is None else (self.form(also),)
+        return ZeroTest((*before, self.form(value)))
+
+    def load(self, address: Form) -> Value:
+        buffer, offset = self.locate(address)
+        if buffer == "stack":
+            if offset <= self.depth - self.below():
+                raise Refused("reads below the stack pointer, where an interrupt may have written")
+            if offset > 0:
+                raise Refused("reads the caller's stack")
+        else:
+            self.events.append(("read", buffer, offset))
+        cell = self.memory.get((buffer, offset))
+        if isinstance(cell, Return):
+            raise Refused("reads a return address as data")
+        return {self.atoms.new(0, self.limb_top()): 1} if cell is None else cell
+
+    def store(self, address: Form, value: Value) -> None:
+        buffer, offset = self.locate(address)
+        if buffer == "stack":
+            if offset > 0:
+                raise Refused("writes to the caller's stack")
+            if isinstance(self.memory.get((buffer, offset)), Return):
+                raise Refused("overwrites a return address")
+        elif buffer != "r":
+            raise Refused(f"writes to operand {buffer}")
+        else:
+            self.events.append(("write", buffer, offset))
+        self.memory[buffer, offset] = self.form(value)
+
+    # ---- addresses and the stack --------------------------------------------------------------------------------
+
+    def locate(self, address: Form) -> tuple[str, int]:
+        """(buffer, offset in limbs) of an address.  Raises Refused."""
+        found = self.resolve(address)
+        if found is None:
+            if not self.atoms.is_public(address):
+                raise Refused("the address depends on a secret")
+            raise Refused("the address is not a buffer's start plus a constant")
+        buffer, distance = found
+        size = self.contract.isa.limb_bits // 8
+        offset = distance // size
+        length = self.contract.buffers.get(buffer)
+        if distance % size or (length is not None and not 0 <= offset < length):
+            raise Refused(f"{buffer}[{offset}] is outside the buffer of {length} limbs")
+        return buffer, offset
+
+    def resolve(self, address: Form) -> tuple[str, int] | None:
+        """(buffer, distance in bytes) if the address is that sum for every placing of the buffers."""
+        bits = self.contract.isa.address_limbs * self.contract.isa.limb_bits
+        form = self.atoms.reduce(address, self.fixed, 1 << bits)
+        bases = [atom for atom in form if atom != ONE]
+        if len(bases) != 1 or bases[0] not in self.bases or form[bases[0]] != 1:
+            return None
+        distance = form.get(ONE, 0)
+        return self.bases[bases[0]], distance - (1 << bits) if distance >> (bits - 1) else distance
+
+    def below(self) -> int:
+        """1 if the stack pointer points at the last limb pushed, 0 if at the first free one."""
+        return 0 if self.contract.isa.stack_free else 1
+
+    def stack_pointer(self) -> int | None:
+        """Its distance in limbs from its value at entry, None while it is half written."""
+        isa = self.contract.isa
+        parts = isa.wide.get(isa.stack_pointer, (isa.stack_pointer,))
+        terms = [(1 << (index * isa.limb_bits), self.slots[isa.slots[part]]) for index, part in enumerate(parts)]
+        found = self.resolve(self.linear(terms))
+        return None if found is None or found[0] != "stack" else found[1] // (isa.limb_bits // 8)
+
+    def move_stack(self, depth: int) -> None:
+        """The stack pointer has a new place: what lies below it is lost to interrupts."""
+        if depth > self.depth:
+            for key in [key for key in self.memory if key[0] == "stack" and key[1] <= depth - self.below()]:
+                del self.memory[key]
+        self.depth = depth
+        self.lowest = min(self.lowest, depth)

@@ -1,0 +1,340 @@
+"""An instruction set read from its table `isa/<family>.toml`: registers, cores, ABIs, instructions.
+
+Nothing else in sqgen knows a fact about an instruction: syntax, encoding, meaning, cycles and class all come from
+the one entry.  `docs/table.md` describes the fields.
+"""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import hashlib
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from . import meaning
+from .errors import Exit, UserError
+
+TABLES = Path(__file__).resolve().parent.parent / "isa"
+if not TABLES.is_dir():  # installed: sqgen/isa beside this file
+    TABLES = Path(__file__).resolve().parent / "isa"
+
+
+class TableError(ValueError):
+    """A table that contradicts itself; a fault of the table, not of the user."""
+
+
+@dataclass(frozen=True)
+class RegisterClass:
+    """Registers an operand may name, in the order of their codes; `limbs` consecutive registers each."""
+
+    name: str
+    registers: tuple[str, ...]
+    limbs: int
+
+
+@dataclass(frozen=True)
+class Operand:
+    """One operand: a register of a class, an immediate low..high, or a branch target of `bits` x `scale` bytes."""
+
+    name: str
+    kind: str  # "register", "immediate" or "target"
+    role: str = "in"  # "in", "out" or "inout", for registers
+    cls: RegisterClass | None = None
+    low: int = 0
+    high: int = 0
+    scale: int = 1
+
+
+@dataclass(frozen=True)
+class Field:
+    """Where an operand's code lies in the instruction word: bit positions, most significant first."""
+
+    operand: str
+    bits: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Insn:
+    """One instruction of the table."""
+
+    name: str
+    syntax: str
+    same: str | None
+    operands: tuple[Operand, ...]
+    statements: tuple[meaning.Statement, ...]
+    meaning: tuple[str, ...]
+    clobbers: tuple[str, ...]
+    control: tuple[str, ...]
+    bits: int
+    fixed: int
+    mask: int
+    fields: tuple[Field, ...]
+    cycles: Mapping[str, int]
+    taken: int
+    kind: str
+    frame: str
+    constant_time: bool
+    places: Mapping[str, tuple[int, ...]]
+
+    @property
+    def size(self) -> int:
+        """Length in bytes."""
+        return self.bits // 8
+
+    def operand(self, name: str) -> Operand:
+        return next(operand for operand in self.operands if operand.name == name)
+
+
+@dataclass(frozen=True)
+class Core:
+    """One processor: its timing column, the limbs a call pushes, the instructions it lacks."""
+
+    name: str
+    timing: str
+    pc_limbs: int
+    lacks: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Timing:
+    """A column of the cycle table: `like` where it says nothing, the simulator that agrees with it ("" for none)."""
+
+    name: str
+    title: str
+    like: str
+    confirmed: str
+
+
+@dataclass(frozen=True)
+class Abi:
+    """A calling convention: argument registers (low limb first), kept registers, registers zero on return."""
+
+    name: str
+    arguments: tuple[tuple[str, ...], ...]
+    callee_saved: tuple[str, ...]
+    zero_on_return: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Isa:
+    """One instruction set.  `slots` are all limb registers, then all flags; `widths` their bits."""
+
+    name: str
+    title: str
+    limb_bits: int
+    address_limbs: int
+    max_bits: int
+    default_core: str
+    template: str
+    path: Path
+    digest: str
+    registers: tuple[str, ...]
+    special: tuple[str, ...]
+    classes: Mapping[str, RegisterClass]
+    wide: Mapping[str, tuple[str, ...]]
+    flags: tuple[str, ...]
+    opaque: frozenset[str]
+    interrupt_enable: str | None
+    stack_pointer: str
+    stack_free: bool
+    abi: Abi
+    timings: Mapping[str, Timing]
+    cores: Mapping[str, Core]
+    oracles: Mapping[str, str]
+    insns: Mapping[str, Insn]
+    slots: Mapping[str, int]
+    widths: tuple[int, ...]
+
+    def core(self, name: str) -> Core:
+        """The core of that name; UserError with the nearest name otherwise."""
+        try:
+            return self.cores[name]
+        except KeyError:
+            raise UserError(f"unknown core '{name}' for {self.name}{nearest(name, self.cores)}") from None
+
+    def cycles(self, insn: Insn, core: Core) -> int:
+        """Cycles of one execution on that core, a branch not taken."""
+        timing = core.timing
+        while timing not in insn.cycles:
+            timing = self.timings[timing].like
+        return insn.cycles[timing]
+
+    def require(self, core: Core, insns: Iterable[str]) -> None:
+        """UserError if the core lacks one of these instructions."""
+        for name in insns:
+            if name in core.lacks:
+                raise UserError(
+                    f"{core.name} has no {name.upper()} instruction; choose a core that has one (see `sqgen cores`)",
+                    Exit.LIMITS,
+                )
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """`; did you mean 'x'?`, or a list of what there is."""
+    names = sorted(known)
+    close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    return f"; did you mean '{close[0]}'?" if close else f"; known: {', '.join(names)}"
+
+
+def isa_names() -> list[str]:
+    """Names of the instruction sets there are tables for."""
+    return sorted(path.stem for path in TABLES.glob("*.toml"))
+
+
+def isa(name: str) -> Isa:
+    """The instruction set of that name; UserError with the nearest name otherwise."""
+    if name not in isa_names():
+        raise UserError(f"unknown ISA '{name}'{nearest(name, isa_names())}")
+    return load(TABLES / f"{name}.toml")
+
+
+@functools.cache
+def load(path: Path) -> Isa:
+    """Read a table.  Raises TableError where it contradicts itself."""
+    text = path.read_bytes()
+    return _Loader(tomllib.loads(text.decode()), path, hashlib.sha256(text).hexdigest()).isa()
+
+
+def _expand(ranges: str | list[str]) -> tuple[str, ...]:
+    """`"r24-r31:2"` -> r24, r26, r28, r30; lists are joined."""
+    if isinstance(ranges, list):
+        return tuple(name for part in ranges for name in _expand(part))
+    match = re.fullmatch(r"([A-Za-z]+)(\d+)-\1(\d+)(?::(\d+))?", ranges)
+    if not match:
+        return (ranges,)
+    prefix, first, last, step = match.groups()
+    return tuple(f"{prefix}{number}" for number in range(int(first), int(last) + 1, int(step or 1)))
+
+
+class _Loader:
+    """Turns the TOML document into an Isa."""
+
+    def __init__(self, raw: dict[str, Any], path: Path, digest: str) -> None:
+        self.raw, self.path, self.digest = raw, path, digest
+        self.registers = _expand(raw["registers"]["gpr"])
+        self.special = tuple(raw["registers"].get("special", ()))
+        self.flags = (*raw["flags"]["tracked"], *raw["flags"].get("opaque", ()))
+        names = (*self.registers, *self.special, *self.flags)
+        self.slots = {name: index for index, name in enumerate(names)}
+        limb = raw["limb_bits"]
+        self.widths = tuple(1 if name in self.flags else limb for name in names)
+        self.wide = {name: tuple(parts) for name, parts in raw.get("wide", {}).items()}
+        self.classes = {
+            name: RegisterClass(name, _expand(entry["registers"]), entry.get("limbs", 1))
+            for name, entry in raw["classes"].items()
+        }
+        self.timings = {
+            name: Timing(name, entry["title"], entry.get("like", ""), entry["confirmed"])
+            for name, entry in raw["timing"].items()
+        }
+
+    def isa(self) -> Isa:
+        raw = self.raw
+        ((abi_name, abi),) = raw["abi"].items()
+        cores = {
+            name: Core(name, entry["timing"], entry.get("pc_limbs", 0), tuple(entry.get("lacks", ())))
+            for name, entry in raw["cores"].items()
+        }
+        stack = raw.get("stack", {})
+        return Isa(
+            name=raw["name"],
+            title=raw["title"],
+            limb_bits=raw["limb_bits"],
+            address_limbs=raw["address_limbs"],
+            max_bits=raw["max_bits"],
+            default_core=raw["default_core"],
+            template=raw["template"],
+            path=self.path,
+            digest=self.digest,
+            registers=self.registers,
+            special=self.special,
+            classes=self.classes,
+            wide=self.wide,
+            flags=self.flags,
+            opaque=frozenset(raw["flags"].get("opaque", ())),
+            interrupt_enable=raw["flags"].get("interrupt_enable"),
+            stack_pointer=stack.get("pointer", ""),
+            stack_free=stack.get("free", False),
+            abi=Abi(
+                abi_name,
+                tuple(tuple(group) for group in abi["arguments"]),
+                _expand(abi["callee_saved"]),
+                tuple(abi.get("zero_on_return", ())),
+            ),
+            timings=self.timings,
+            cores=cores,
+            oracles=raw.get("oracles", {}),
+            insns={name: self.insn(name, entry) for name, entry in raw["insn"].items()},
+            slots=self.slots,
+            widths=self.widths,
+        )
+
+    def insn(self, name: str, entry: dict[str, Any]) -> Insn:
+        operands = tuple(self.operand(letter, text) for letter, text in entry.get("operands", {}).items())
+        bits, fixed, mask, fields = _encoding(name, entry["encoding"], operands)
+        cycles = entry.get("cycles", 1)
+        if isinstance(cycles, int):
+            cycles = {timing: cycles for timing in self.timings}
+        lines = tuple(entry.get("meaning", ()))
+        statements = tuple(meaning.parse(line) for line in lines)
+        return Insn(
+            name=name,
+            syntax=entry["syntax"],
+            same=entry.get("same"),
+            operands=operands,
+            statements=statements,
+            meaning=lines,
+            clobbers=tuple(entry.get("clobbers", ())),
+            control=tuple(entry.get("control", "").split()),
+            bits=bits,
+            fixed=fixed,
+            mask=mask,
+            fields=fields,
+            cycles=cycles,
+            taken=entry.get("taken", 0),
+            kind=entry["class"],
+            frame=entry.get("frame", ""),
+            constant_time=entry.get("constant_time", True),
+            places=self.places(),
+        )
+
+    @functools.cache  # noqa: B019  (one loader lives as long as its table)
+    def places(self) -> dict[str, tuple[int, ...]]:
+        """Slots of every name that a meaning may use without its being an operand."""
+        places = {name: (slot,) for name, slot in self.slots.items()}
+        places.update({name: tuple(self.slots[part] for part in parts) for name, parts in self.wide.items()})
+        return places
+
+    def operand(self, name: str, text: str) -> Operand:
+        words = text.split()
+        if words[0] == "target":
+            return Operand(name, "target", low=-(1 << (int(words[1]) - 1)), scale=int(words[2]))
+        if ".." in words[0]:
+            low, high = words[0].split("..")
+            return Operand(name, "immediate", low=int(low), high=int(high))
+        if words[0] not in self.classes:
+            raise TableError(f"{self.path.name}: operand {name} names the unknown class {words[0]}")
+        return Operand(name, "register", words[1], self.classes[words[0]])
+
+
+def _encoding(name: str, text: str, operands: tuple[Operand, ...]) -> tuple[int, int, int, tuple[Field, ...]]:
+    """(bits, fixed bits, mask of fixed bits, fields) of an encoding pattern, most significant bit first."""
+    pattern = text.replace(" ", "")
+    bits = len(pattern)
+    fixed = mask = 0
+    where: dict[str, list[int]] = {}
+    for index, letter in enumerate(pattern):
+        position = bits - 1 - index
+        if letter in "01":
+            mask |= 1 << position
+            fixed |= int(letter) << position
+        else:
+            where.setdefault(letter, []).append(position)
+    if set(where) != {operand.name for operand in operands}:
+        raise TableError(f"instruction {name}: the encoding's letters are not its operands")
+    return bits, fixed, mask, tuple(Field(letter, tuple(found)) for letter, found in where.items())
