@@ -328,7 +328,12 @@ def _join_moves(ops: Sequence[Op], isa: Isa) -> list[Op]:
         if op.insn == "mov" and out and out[-1].insn == "mov" and not op.heading:
             low, low_from = out[-1].args
             high, high_from = op.args
-            if low in pair and low_from in pair and _above(str(low), isa) == high and _above(str(low_from), isa) == high_from:
+            if (
+                low in pair
+                and low_from in pair
+                and _above(str(low), isa) == high
+                and _above(str(low_from), isa) == high_from
+            ):
                 out[-1] = Op("movw", (low, low_from), heading=out[-1].heading, comment=op.comment)
                 continue
         out.append(op)

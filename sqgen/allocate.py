@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import cast
 
-from .code import CodeError, Function, Op, Virtual
+from .code import CodeError, Function, Memory, Op, Virtual
 from .errors import Exit, UserError
 
 
@@ -30,28 +31,27 @@ def allocate(function: Function, saved: Sequence[str], pairs: Mapping[str, str])
 
 def verify(before: Function, after: Function) -> None:
     """Replay both and raise CodeError unless each register holds the variable that `before` means there."""
+    homes = {virtual.home: virtual for op in before.ops for virtual in op.reads if virtual.home}
     holds: dict[str, Virtual] = {}
     rest = deque(before.ops)
     for op in after.ops:
-        if rest and op.insn == rest[0].insn and len(op.args) == len(rest[0].args) and _matches(op, rest[0], holds):
+        if rest and _matches(op, rest[0], holds):
             original = rest.popleft()
             for virtual, register in zip(original.args, op.args, strict=True):
                 if isinstance(virtual, Virtual) and virtual in original.writes:
-                    holds = {name: held for name, held in holds.items() if held != virtual}
                     holds[str(register)] = virtual
-        elif op.insn == "load" and isinstance(op.args[0], str):
-            homes = [v for o in rest for v in o.reads if v.home == op.args[1]]
-            if not homes:
-                raise CodeError(f"a load of {op.args[1]} that nothing reads")
-            holds[op.args[0]] = homes[0]
+        elif op.insn == "load" and op.args[1] in homes:
+            holds[str(op.args[0])] = homes[cast(Memory, op.args[1])]
         else:
             raise CodeError(f"{op.text().strip()} does not follow from the code before allocation")
     if rest:
         raise CodeError("allocation lost operations")
 
 
-def _matches(op: Op, original: Op, holds: dict[str, Virtual]) -> bool:
+def _matches(op: Op, original: Op, holds: Mapping[str, Virtual]) -> bool:
     """Whether `op` is `original` with each variable read from the register that holds it."""
+    if op.insn != original.insn or len(op.args) != len(original.args):
+        return False
     for mine, its in zip(op.args, original.args, strict=True):
         if not isinstance(its, Virtual):
             if mine != its:
@@ -134,7 +134,9 @@ class _Allocator:
         """Free registers, those that cost nothing to use first."""
         kept = set(self.promised.values())
         free = [register for register in self.function.pool if register not in self.holder and register not in kept]
-        return sorted(free, key=lambda register: (register in self.saved and register not in self.touched, self.order[register]))
+        return sorted(
+            free, key=lambda register: (register in self.saved and register not in self.touched, self.order[register])
+        )
 
     def neighbour(self, register: str) -> str | None:
         """The other register of the aligned pair."""

@@ -7,6 +7,7 @@ and `check_flags` refuses code in which anything stands between that destroys it
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -97,6 +98,7 @@ class CodeError(ValueError):
     """Code that would not do what it says; a fault of the compiler, not of the user."""
 
 
+@functools.cache
 def flags_read(insn: Insn, isa: Isa) -> tuple[str, ...]:
     """Tracked flags whose old value the instruction uses."""
     names: list[str] = []
@@ -110,6 +112,7 @@ def flags_read(insn: Insn, isa: Isa) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in names if name in isa.flags and name not in isa.opaque))
 
 
+@functools.cache
 def flags_written(insn: Insn, isa: Isa) -> tuple[str, ...]:
     """Tracked flags that have another value afterwards, known or not."""
     names = [f"{name}'" for name in insn.clobbers]
@@ -120,6 +123,14 @@ def flags_written(insn: Insn, isa: Isa) -> tuple[str, ...]:
             names.append(statement.out)
     bare = [name[:-1] for name in names if name.endswith("'")]
     return tuple(dict.fromkeys(name for name in bare if name in isa.flags and name not in isa.opaque))
+
+
+@functools.cache
+def _flags_valued(insn: Insn, isa: Isa) -> tuple[str, ...]:
+    """Tracked flags that an equation of the instruction gives a value."""
+    equations = [statement for statement in insn.statements if isinstance(statement, Equation)]
+    digits = {digit.name[:-1] for equation in equations for digit in equation.digits}
+    return tuple(flag for flag in flags_written(insn, isa) if flag in digits)
 
 
 class Builder:
@@ -148,7 +159,9 @@ class Builder:
         """A line of its own above the next operation."""
         self._heading = f"{self._heading}\n{text}" if self._heading else text
 
-    def emit(self, name: str, *args: Arg, takes: Flag | None = None, fresh: bool = False, comment: str = "") -> Flag | None:
+    def emit(
+        self, name: str, *args: Arg, takes: Flag | None = None, fresh: bool = False, comment: str = ""
+    ) -> Flag | None:
         """Append an instruction and return its carry-like flag value, if it gives one that is not a zero flag.
 
         `fresh` marks an in-out operand whose old value does not matter (a register cleared by EOR with itself).
@@ -162,9 +175,10 @@ class Builder:
                     reads.append(arg)
                 if operand.role != "in":
                     writes.append(arg)
-        given = [flag for flag in flags_written(insn, self.isa) if flag in self._valued(insn)]
-        gives = tuple(self._flag(flag) for flag in given)
-        self._append(Op(name, args, tuple(dict.fromkeys(reads)), tuple(writes), (takes,) if takes else (), gives, "", comment))
+        gives = tuple(self._flag(flag) for flag in _flags_valued(insn, self.isa))
+        self._append(
+            Op(name, args, tuple(dict.fromkeys(reads)), tuple(writes), (takes,) if takes else (), gives, "", comment)
+        )
         return gives[0] if gives else None
 
     def memory(self, name: str, limb: Virtual | str, where: Memory) -> None:
@@ -178,15 +192,6 @@ class Builder:
             op = Op(op.insn, op.args, op.reads, op.writes, op.takes, op.gives, self._heading, op.comment)
             self._heading = ""
         self.ops.append(op)
-
-    def _valued(self, insn: Insn) -> set[str]:
-        """Flags that an equation of the instruction gives a value."""
-        return {
-            digit.name[:-1]
-            for statement in insn.statements
-            if isinstance(statement, Equation)
-            for digit in statement.digits
-        }
 
     def _flag(self, flag: str) -> Flag:
         self._flags += 1

@@ -103,6 +103,12 @@ def _patterns(isa: Isa) -> list[tuple[int, int, dict[int, Insn]]]:
     return [(bits, mask, groups[bits, mask]) for bits, mask in ordered]
 
 
+@functools.cache
+def _lengths(isa: Isa) -> tuple[int, ...]:
+    """The lengths of instructions that there are, in bits."""
+    return tuple(sorted({insn.bits for insn in isa.insns.values()}))
+
+
 @functools.lru_cache(maxsize=1 << 16)
 def _decode_word(isa: Isa, word: int, bits: int) -> Instr | None:
     for length, mask, insns in _patterns(isa):
@@ -120,13 +126,13 @@ def _operand(insn: Insn, operand: Operand, word: int) -> str | int:
 
 def decode(isa: Isa, image: bytes, address: int) -> Instr:
     """The instruction at `address` (in bytes) of `image`.  Raises DecodeError."""
-    word = 0
-    for bits in sorted({insn.bits for insn in isa.insns.values()}):
+    for bits in _lengths(isa):
         end = address + bits // 8
         if end > len(image):
             break
-        parts = [int.from_bytes(image[at : at + WORD], "little") for at in range(address, end, WORD)]
-        word = functools.reduce(lambda word, part: word << 16 | part, parts, 0)
+        word = 0
+        for at in range(address, end, WORD):
+            word = word << 8 * WORD | int.from_bytes(image[at : at + WORD], "little")
         instr = _decode_word(isa, word, bits)
         if instr:
             return instr

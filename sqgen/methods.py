@@ -90,7 +90,9 @@ def _numbers(name: str, parameter: Parameter, text: str, columns: int) -> tuple[
         raise UserError(f"method '{name}': parameter '{parameter.name}' is a number from 1 to {columns}, not '{text}'")
     numbers = tuple(int(part) for part in parts)
     if not all(1 <= number <= columns for number in numbers):
-        raise UserError(f"method '{name}': parameter '{parameter.name}' runs from 1 to {columns}, '{text}' is out of range")
+        raise UserError(
+            f"method '{name}': parameter '{parameter.name}' runs from 1 to {columns}, '{text}' is out of range"
+        )
     return numbers
 
 

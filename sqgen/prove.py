@@ -12,12 +12,13 @@ from .code import flags_read, flags_written
 from .contract import Contract, Fault, Verdict
 from .encode import DecodeError, Instr, decode
 from .forms import ONE, ZERO, Atoms, Form, Relation, combine
-from .meaning import execute
+from .meaning import LOST, execute
 from .symbolic import Refused, Return, Split, State, Value, ZeroTest
-from .table import Core, Insn
+from .table import Core
 
 STEPS = 2_000_000  # instructions walked at most
 CASES = 4096  # cases followed at most
+LOOK_AHEAD = 8  # instructions looked at to see whether a carry is dropped
 DEEP = 200_000  # digits expanded at most to show one carry impossible at the end
 
 
@@ -41,8 +42,9 @@ class _Proof:
         self.initial: list[Value] = []
         self.operands: dict[str, list[int]] = {}
         self.steps = 0
-        self.flags_of: dict[Insn, tuple[frozenset[str], frozenset[str]]] = {}
-        self.dead_at: dict[int, frozenset[int]] = {}
+        self.decoded: dict[int, Instr] = {}
+        parts = self.isa.wide.get(self.isa.stack_pointer, (self.isa.stack_pointer,)) if self.isa.stack_pointer else ()
+        self.stack_slots = tuple(self.isa.slots[part] for part in parts)
 
     def run(self) -> Verdict:
         waiting = [(self.start(), self.entry)]
@@ -92,9 +94,9 @@ class _Proof:
             self.operands[buffer] = limbs
             memory.update({(buffer, index): {atom: 1} for index, atom in enumerate(limbs)})
         for part in range(self.core.pc_limbs):
-            memory["stack", 1 + part] = Return(None, part)
+            memory["stack", part + (1 if self.isa.stack_free else 0)] = Return(None, part)
         self.initial = list(slots)
-        return State(self.contract, self.atoms, slots, memory, self.bases)
+        return State(self.contract, self.atoms, slots, memory, self.bases, self.unread)
 
     def pointer(self, slots: list[Value], registers: tuple[str, ...], buffer: str, length: int) -> None:
         """Put an unknown public address into `registers`, low limb first.  The buffer ends below the last address."""
@@ -117,13 +119,12 @@ class _Proof:
             if self.steps > STEPS:
                 self.fail(at, f"no end after {STEPS} instructions")
             try:
-                instr = decode(self.isa, self.image, at)
+                instr = self.decode(at)
             except DecodeError as error:
                 raise _Failed(Fault(at - self.entry, "?", str(error))) from None
             self.atoms.here = at
             self.allowed(instr, at)
             try:
-                state.dead = self.dead(at)
                 if instr.insn.control:
                     following = self.flow(state, instr, at)
                     if following is None:
@@ -139,6 +140,12 @@ class _Proof:
             state.path.append(at - self.entry)
             at = following
 
+    def decode(self, at: int) -> Instr:
+        """The instruction at `at`.  Raises DecodeError."""
+        if at not in self.decoded:
+            self.decoded[at] = decode(self.isa, self.image, at)
+        return self.decoded[at]
+
     def allowed(self, instr: Instr, at: int) -> None:
         if instr.insn.name in self.core.lacks:
             self.fail(at, f"{self.core.name} has no such instruction")
@@ -148,28 +155,28 @@ class _Proof:
     def plain(self, state: State, instr: Instr) -> None:
         """An instruction that goes on to the next one."""
         enabled = self.interrupts(state)
+        before = [state.slots[slot] for slot in self.stack_slots]
+        state.stack_written = False
         execute(instr.insn.statements, instr.places(self.isa), instr.immediates, self.isa.widths, state)
         for flag in instr.insn.clobbers:
             state.slots[self.isa.slots[flag]] = None
-        if not self.isa.stack_pointer:
-            return
-        depth = state.stack_pointer()
-        if depth is not None:
-            if depth > 0:
-                raise Refused("raises the stack pointer above its value at entry")
-            if depth != state.depth:
-                state.move_stack(depth)
-        elif enabled:
-            raise Refused("an interrupt could come while the stack pointer is half written")
-        self.check_below(state, depth)
+        moved = any(state.slots[slot] is not old for slot, old in zip(self.stack_slots, before, strict=True))
+        if moved or state.stack_written:
+            self.check_stack(state, enabled)
 
-    def check_below(self, state: State, depth: int | None) -> None:
-        """A store below the stack pointer is not kept: an interrupt may overwrite it."""
+    def check_stack(self, state: State, enabled: bool) -> None:
+        """After a change of the stack or its pointer: nothing that is in use may lie where an interrupt writes."""
+        depth = state.stack_pointer()
         if depth is None:
+            if enabled:
+                raise Refused("an interrupt could come while the stack pointer is half written")
             return
+        if depth > 0:
+            raise Refused("raises the stack pointer above its value at entry")
+        if depth != state.depth:
+            state.move_stack(depth)
         limit = depth - state.below()
-        lowest = min((offset for buffer, offset in state.memory if buffer == "stack"), default=limit + 1)
-        if lowest <= limit:
+        if any(buffer == "stack" and offset <= limit for buffer, offset in state.memory):
             raise Refused("writes below the stack pointer, where an interrupt may write too")
 
     def interrupts(self, state: State) -> bool:
@@ -191,7 +198,7 @@ class _Proof:
         if kind == "call":
             depth = state.depth
             for part in reversed(range(self.core.pc_limbs)):
-                state.memory["stack", depth + state.below() * -1] = Return(following, part)
+                state.memory["stack", depth - state.below()] = Return(following, part)
                 depth -= 1
             self.set_stack(state, depth)
             return target
@@ -223,43 +230,30 @@ class _Proof:
 
     def set_stack(self, state: State, depth: int) -> None:
         """Move the stack pointer by a call or a return."""
-        parts = self.isa.wide.get(self.isa.stack_pointer, (self.isa.stack_pointer,))
-        limb = self.isa.limb_bits
-        terms = [(1 << (index * limb), state.slots[self.isa.slots[part]]) for index, part in enumerate(parts)]
+        limb, parts = self.isa.limb_bits, len(self.stack_slots)
+        terms = [(1 << (index * limb), state.slots[slot]) for index, slot in enumerate(self.stack_slots)]
         moved = combine([(1, state.linear(terms)), ((depth - state.depth) * (limb // 8), {ONE: 1})])
-        digits = state.digits(moved, [limb] * len(parts) + [1], [1] * (len(parts) + 1), [0] * len(parts) + [-1])
-        for part, digit in zip(parts, digits, strict=False):
-            state.slots[self.isa.slots[part]] = digit
+        digits = state.digits(moved, [limb] * parts + [1], [1] * (parts + 1), [0] * parts + [LOST])
+        for slot, digit in zip(self.stack_slots, digits, strict=False):
+            state.slots[slot] = digit
         state.move_stack(depth)
 
-    def dead(self, at: int) -> frozenset[int]:
-        """Slots of flags that are written again before anything reads them, going on from the instruction at `at`."""
-        if at not in self.dead_at:
-            self.dead_at[at] = self.look_ahead(at)
-        return self.dead_at[at]
-
-    def look_ahead(self, at: int) -> frozenset[int]:
-        open_flags = {flag for flag in self.isa.flags if flag not in self.isa.opaque}
-        dead: set[str] = set()
-        for _ in range(8):
+    def unread(self, slot: int) -> bool:
+        """Whether the flag in `slot`, as the current instruction leaves it, is written again before it is read."""
+        flag = self.isa.flags[slot - len(self.isa.registers) - len(self.isa.special)]
+        at = self.atoms.here
+        at += self.decode(at).insn.size
+        for _ in range(LOOK_AHEAD):
             try:
-                instr = decode(self.isa, self.image, at)
-                at += instr.insn.size
-                following = decode(self.isa, self.image, at)
+                insn = self.decode(at).insn
             except DecodeError:
-                break
-            if instr.insn.control or following.insn.control:
-                break
-            reads, writes = self.flags(following.insn)
-            open_flags -= reads
-            dead |= open_flags & writes
-            open_flags -= writes
-        return frozenset(self.isa.slots[flag] for flag in dead)
-
-    def flags(self, insn: Insn) -> tuple[frozenset[str], frozenset[str]]:
-        if insn not in self.flags_of:
-            self.flags_of[insn] = frozenset(flags_read(insn, self.isa)), frozenset(flags_written(insn, self.isa))
-        return self.flags_of[insn]
+                return False
+            if insn.control or flag in flags_read(insn, self.isa):
+                return False
+            if flag in flags_written(insn, self.isa):
+                return True
+            at += insn.size
+        return False
 
     # ---- at the end ---------------------------------------------------------------------------------------------
 
@@ -294,7 +288,9 @@ class _Proof:
         rest = self.atoms.reduce(combine([*terms, (1, product)]), state.fixed)
         left = {atom: c for atom, c in rest.items() if c % modulus and not self.vanishes(state, atom, c, modulus)}
         constant = left.pop(ONE, 0) + sum(
-            c for atom, c in rest.items() if c % modulus and atom not in left and atom != ONE and self.is_one(state, atom)
+            c
+            for atom, c in rest.items()
+            if c % modulus and atom not in left and atom != ONE and self.is_one(state, atom)
         )
         if constant % modulus:
             left[ONE] = constant
@@ -338,7 +334,7 @@ class _Proof:
 
     def fail(self, at: int, message: str, column: int | None = None) -> None:
         try:
-            text = decode(self.isa, self.image, at).text()
+            text = self.decode(at).text()
         except DecodeError:
             text = "?"
         raise _Failed(Fault(at - self.entry, text, message, column))
@@ -349,7 +345,9 @@ def overlap(state: State) -> dict[str, tuple[int, ...]]:
     safe: dict[str, tuple[int, ...]] = {}
     buffers = state.contract.buffers
     for operand in list(buffers)[1:]:
-        last_read = {o: time for time, (kind, buffer, o) in enumerate(state.events) if (kind, buffer) == ("read", operand)}
+        last_read = {
+            o: time for time, (kind, buffer, o) in enumerate(state.events) if (kind, buffer) == ("read", operand)
+        }
         writes: dict[int, int] = {}
         for time, (kind, _, offset) in enumerate(state.events):
             if kind == "write":

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
 from .contract import Contract
 from .forms import ONE, ZERO, Atoms, Form, Relation, combine, substitute
-from .meaning import LOST
+from .meaning import LOCAL, LOST
 
+ANY = 1 << 64  # beyond every value that a pointer's overflow can have
 BUDGET = 3000  # digits expanded at most to show one carry impossible while walking
 
 
@@ -57,12 +58,13 @@ class State:
     slots: list[Value]
     memory: dict[tuple[str, int], Cell]
     bases: Mapping[int, str]
+    unread: Callable[[int], bool]  # whether a flag's new value is written again before anything reads it
     fixed: dict[int, int] = field(default_factory=dict)
-    dead: frozenset[int] = frozenset()  # slots whose new value the next instructions overwrite unread
     path: list[int] = field(default_factory=list)
     events: list[tuple[str, str, int]] = field(default_factory=list)
     depth: int = 0  # stack pointer, in limbs from its value at entry
     lowest: int = 0
+    stack_written: bool = False  # by the instruction that is being executed
 
     def fork(self, atom: int, value: int) -> State:
         """A copy in which `atom` has `value`."""
@@ -72,8 +74,8 @@ class State:
             [substitute(slot, atom, value) if isinstance(slot, dict) else slot for slot in self.slots],
             {key: substitute(c, atom, value) if isinstance(c, dict) else c for key, c in self.memory.items()},
             self.bases,
+            self.unread,
             {**self.fixed, atom: value},
-            self.dead,
             list(self.path),
             list(self.events),
             self.depth,
@@ -121,13 +123,13 @@ class State:
         """Split into digits, lowest first, by what is provable; fresh atoms with a relation for the rest."""
         rest, found = value, []
         total = sum(widths) - widths[-1]
-        if slots[-1] == LOST and self.atoms.is_public(rest):
+        pointer = bool(rest) and self.atoms.is_public(rest) and self.ignored(slots[-1])
+        if pointer:  # short forms for pointers; the digit above is then any integer
             rest = self.atoms.reduce(rest, self.fixed, 1 << total)
         for index, width in enumerate(widths[:-1]):
-            unread = index == len(widths) - 2 and (slots[-1] == LOST or slots[-1] in self.dead)
-            digit = self.low_digit(rest, width, unread)
+            digit = self.low_digit(rest, width, slots[-1] if index == len(widths) - 2 else LOCAL)
             if digit is None:
-                return found + self.fresh(rest, widths[index:], signs[index:])
+                return found + self.fresh(rest, widths[index:], signs[index:], pointer)
             found.append(digit[0])
             rest = digit[1]
         top = rest if signs[-1] > 0 else combine([(-1, rest)])
@@ -148,8 +150,8 @@ class State:
         self.atoms.relation[atom] = Relation((atom,), (1,), form)
         return {atom: 1}
 
-    def low_digit(self, form: Form, width: int, unread: bool) -> tuple[Form, Form] | None:
-        """(form mod 2^width, form >> width), if both are forms; `unread`: the code ignores the second."""
+    def low_digit(self, form: Form, width: int, above: int) -> tuple[Form, Form] | None:
+        """(form mod 2^width, form >> width), if both are forms; the second one goes to the slot `above`."""
         size = 1 << width
         low, high = self.atoms.range(form)
         if 0 <= low and high < size:
@@ -162,14 +164,22 @@ class State:
             low, high = self.atoms.range(lower)
             if 0 <= low and high < size:
                 return lower, self.shifted(candidate, lower, width)
-        if unread and not self.atoms.is_public(form) and self.atoms.within(form, 0, size - 1, self.fixed, BUDGET):
-            return form, ZERO
+        if (
+            self.ignored(above)
+            and not self.atoms.is_public(form)
+            and self.atoms.within(form, 0, size - 1, self.fixed, BUDGET)
+        ):
+            return self.name(form, width), ZERO
         bits = [atom for atom in form if atom != ONE]
         if all(self.atoms.low[atom] == 0 and self.atoms.high[atom] == 1 for atom in bits):
             if len(bits) > 1:
                 raise Split(bits[0])
             return self.one_bit(form, bits[0], size)
         return None
+
+    def ignored(self, slot: int) -> bool:
+        """Whether the code drops what it puts into `slot`."""
+        return slot == LOST or (slot >= 0 and self.contract.isa.widths[slot] == 1 and self.unread(slot))
 
     def shifted(self, form: Form, lower: Form, width: int) -> Form:
         return {atom: c >> width for atom, c in combine([(1, form), (-1, lower)]).items()}
@@ -184,8 +194,8 @@ class State:
 
         return line(zero % size, one % size), line(zero // size, one // size)
 
-    def fresh(self, form: Form, widths: Sequence[int], signs: Sequence[int]) -> list[Form]:
-        """New atoms for the digits of a form."""
+    def fresh(self, form: Form, widths: Sequence[int], signs: Sequence[int], open_top: bool = False) -> list[Form]:
+        """New atoms for the digits of a form; `open_top`: the highest one may be any integer."""
         public = self.atoms.is_public(form)
         low, high = self.atoms.range(form)
         atoms, weights, below = [], [], 0
@@ -196,8 +206,9 @@ class State:
             atoms.append(self.atoms.new(0, limit, public))
             weights.append(sign << below)
             below += width
-        square = self.square_of(form)
-        if square and widths[0] >= 3:  # an odd square is 1 modulo 8, an even one 0 or 4: never above 2^w - 7
+        if open_top:
+            self.atoms.low[atoms[-1]], self.atoms.high[atoms[-1]] = -ANY, ANY
+        if widths[0] >= 4 and self.square_of(form):  # an odd square is 1 mod 8, an even one 4 times a square
             self.atoms.high[atoms[0]] = (1 << widths[0]) - 7
         self.atoms.relation[atoms[-1]] = self.atoms.relation[atoms[0]] = Relation(tuple(atoms), tuple(weights), form)
         if len(form) == 1:
@@ -278,7 +289,7 @@ class State:
         if buffer == "stack":
             if offset <= self.depth - self.below():
                 raise Refused("reads below the stack pointer, where an interrupt may have written")
-            if offset > 0:
+            if offset > -self.below():
                 raise Refused("reads the caller's stack")
         else:
             self.events.append(("read", buffer, offset))
@@ -290,10 +301,11 @@ class State:
     def store(self, address: Form, value: Value) -> None:
         buffer, offset = self.locate(address)
         if buffer == "stack":
-            if offset > 0:
+            if offset > -self.below():
                 raise Refused("writes to the caller's stack")
             if isinstance(self.memory.get((buffer, offset)), Return):
                 raise Refused("overwrites a return address")
+            self.stack_written = True
         elif buffer != "r":
             raise Refused(f"writes to operand {buffer}")
         else:

@@ -148,9 +148,7 @@ def _printed(firmware: Path, count: int, timeout: float) -> list[bytes]:
     command = ["qemu-system-avr", "-machine", _MACHINE, "-bios", str(firmware)]
     command += ["-display", "none", "-monitor", "none", "-serial", "stdio"]
     pipe = subprocess.PIPE
-    process = subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, text=True, errors="replace"
-    )
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, text=True, errors="replace")
     # Nothing ends QEMU from inside: the firmware halts in a loop, and so may a broken kernel.
     stopper = threading.Timer(timeout, process.kill)
     stopper.start()

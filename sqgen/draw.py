@@ -1,0 +1,477 @@
+"""The picture of a plan: the rhombus (mul) or triangle (sqr) of cells, as SVG and as plain text.
+
+It is the picture of the papers [SBD13, Fig. 1 and 2]: cell (i, j) stands in column i + j, column 0 on the right, and
+the higher the larger i - j is (in a square: |i - j|, so that the diagonal lies at the bottom).  Below is the result
+C[0..2n-1], each limb in the colour or letter of the block that stores it last.
+
+Both pictures show the same plan to the same end, so both are made from `_Picture`.  The template lays out only.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from string import ascii_letters
+
+import jinja2
+
+from .plan import Block, Plan, Product, Store
+
+TEMPLATES = Path(__file__).resolve().parent.parent / "templates"
+if not TEMPLATES.is_dir():  # installed: sqgen/templates beside this file
+    TEMPLATES = Path(__file__).resolve().parent / "templates"
+
+LEGEND_LIMIT = 24  # more blocks than this, and the legend leaves out the middle
+LEGEND_HEAD, LEGEND_TAIL = 17, 3
+
+
+@dataclass(frozen=True)
+class _Cell:
+    """A cell's place: its column i + j from the right, its height i - j (in a square |i - j|) above the middle."""
+
+    column: int
+    height: int
+
+
+@dataclass(frozen=True)
+class _Group:
+    """One block: its cells in the order of their visits, and the columns of the result it is the last to store."""
+
+    title: str
+    cells: tuple[_Cell, ...]
+    columns: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class _Picture:
+    """What there is to draw, before it is known how."""
+
+    n: int
+    square: bool
+    heading: str
+    groups: tuple[_Group, ...]
+
+    def once(self, cell: _Cell) -> bool:
+        """On the diagonal of a square: the cells that are not doubled."""
+        return self.square and cell.height == 0
+
+    def cells(self) -> list[_Cell]:
+        return [cell for group in self.groups for cell in group.cells]
+
+    def count(self) -> str:
+        """`78 cells in 6 blocks: 66 count twice, 12 once`."""
+        cells = self.cells()
+        single = sum(map(self.once, cells))
+        weights = f": {len(cells) - single} count twice, {single} once" if self.square else ""
+        return f"{_plural(len(cells), 'cell')} in {_plural(len(self.groups), 'block')}{weights}"
+
+    def legend(self) -> list[tuple[int | None, str]]:
+        """(number of the block, text) of each block; where the middle is left out, (None, how many)."""
+        entries: list[tuple[int | None, str]] = [
+            (number, f"{group.title}: {_plural(len(group.cells), 'cell')}") for number, group in enumerate(self.groups)
+        ]
+        if len(entries) > LEGEND_LIMIT:
+            entries[LEGEND_HEAD:-LEGEND_TAIL] = [(None, f"… {len(entries) - LEGEND_HEAD - LEGEND_TAIL} more …")]
+        return entries
+
+
+def _picture(plan: Plan) -> _Picture:
+    """The plan's blocks, without those that neither visit a cell nor are the last to store a limb."""
+    square = plan.op == "sqr"
+    titles = [plan.method]  # for cells before the first heading, if any
+    cells: list[list[_Cell]] = [[]]
+    storer: dict[int, int] = {}
+    for step in plan.steps:
+        match step:
+            case Block(title):
+                titles.append(title)
+                cells.append([])
+            case Product(i, j):
+                cells[-1].append(_Cell(i + j, abs(i - j) if square else i - j))
+            case Store(column):
+                storer[column] = len(titles) - 1
+    groups = (
+        _Group(title, tuple(cells[number]), tuple(sorted(k for k, block in storer.items() if block == number)))
+        for number, title in enumerate(titles)
+    )
+    what = "square" if square else "product"
+    parameters = "".join(f", {name} {value}" for name, value in plan.parameters)
+    heading = f"{plan.method}{parameters}: {what} of {plan.limbs} limbs"
+    return _Picture(plan.limbs, square, heading, tuple(group for group in groups if group.cells or group.columns))
+
+
+def _plural(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def _tick(least: float) -> int:
+    """The smallest power of two that is at least `least`: the columns between two numbers on the axis."""
+    step = 1
+    while step < least:
+        step *= 2
+    return step
+
+
+# Plain text.
+
+MARGIN = 3  # characters left of the picture: "C" and the first digits of the leftmost number
+NARROWEST = 24  # characters below which no picture is made
+
+
+def terminal(plan: Plan, width: int = 100) -> str:
+    """The picture in Unicode text without colours, at most `width` characters (at least 24) wide.
+
+    Blocks are letters in the order of visits, a cell that counts once in a square has a `*` before its letter.  While
+    4n columns fit, a column takes two characters and each i - j a line of its own; while 2n fit, one character, and two
+    i - j share a line, which do not collide since one lies in even and one in odd columns.  Above that one character
+    stands for several cells and shows the block that most of them are in.
+    """
+    picture = _picture(plan)
+    canvas = _Canvas(picture, max(width, NARROWEST))
+    lines = [picture.heading, picture.count(), "", *canvas.lines(), "", *canvas.notes(), *canvas.legend()]
+    return "".join(f"{_shorten(line.rstrip(), canvas.width)}\n" for line in lines)
+
+
+class _Canvas:
+    """A _Picture on a grid of characters."""
+
+    def __init__(self, picture: _Picture, width: int) -> None:
+        self.picture, self.width = picture, width
+        columns, room = 2 * picture.n, width - MARGIN
+        self.pitch = 2 if 2 * columns <= room else 1  # characters of one column
+        self.scale = -(-columns // room)  # columns of one character
+        self.fold = 1 if self.pitch == 2 else 2 * self.scale  # values of i - j on one line
+
+    def x(self, column: int) -> int:
+        shown = -(-2 * self.picture.n // self.scale)
+        return MARGIN + (shown - 1 - column // self.scale) * self.pitch + self.pitch - 1
+
+    def y(self, cell: _Cell) -> int:
+        """The cell's line, counted upwards from 0."""
+        if self.picture.square:
+            return -(-cell.height // self.fold)  # rounded up, so that the diagonal has the lowest line for itself
+        return (cell.height + self.picture.n - 1) // self.fold
+
+    def letter(self, number: int) -> str:
+        return ascii_letters[number % len(ascii_letters)]
+
+    def lines(self) -> list[str]:
+        """The cells, then the result, then its numbers."""
+        tally: dict[tuple[int, int], Counter[int]] = {}
+        single: set[tuple[int, int]] = set()
+        for number, group in enumerate(self.picture.groups):
+            for cell in group.cells:
+                place = self.y(cell), self.x(cell.column)
+                tally.setdefault(place, Counter())[number] += 1
+                if self.picture.once(cell) and self.scale == 1:
+                    single.add(place)
+        rows = [[" "] * self.width for _ in range(max(y for y, _ in tally) + 1)]
+        for (y, x), numbers in tally.items():
+            rows[y][x] = self.letter(min(numbers, key=lambda number: (-numbers[number], number)))
+        for y, x in single:
+            rows[y][x - 1] = "*"
+        return ["".join(row) for row in reversed(rows)] + ["", *self.axis()]
+
+    def axis(self) -> list[str]:
+        limbs, numbers = ["C", *" " * (self.width - 1)], [" "] * self.width
+        for number, group in reversed(list(enumerate(self.picture.groups))):
+            for column in group.columns:
+                limbs[self.x(column)] = self.letter(number)
+        digits = len(str(2 * self.picture.n - 1))
+        for column in range(0, 2 * self.picture.n, _tick((digits + 1) * self.scale / self.pitch)):
+            end = self.x(column) + 1
+            numbers[end - len(str(column)) : end] = str(column)
+        return ["".join(limbs), "".join(numbers)]
+
+    def notes(self) -> list[str]:
+        """How to read it, each line only where it applies."""
+        picture, top = self.picture, self.picture.n - 1
+        corners = f"A[0]*A[{top}]" if picture.square else f"A[{top}]*B[0]"
+        notes = [f"right corner [0]*[0], left [{top}]*[{top}], top {corners}", "C: the block that stores it last"]
+        if picture.square:
+            notes.append("a counts twice, " + ("*a once" if self.scale == 1 else "on the lowest line once"))
+        if self.scale > 1:
+            notes.append(f"a character stands for up to {2 * self.scale**2} cells; all cells are in the SVG")
+        if len(picture.groups) > len(ascii_letters):
+            notes.append(f"{len(picture.groups)} blocks: the letters repeat")
+        return notes
+
+    def legend(self) -> list[str]:
+        """The blocks in the order of visits, in as many columns as fit, read downwards."""
+        entries = [
+            text if number is None else f"{self.letter(number)}  {text}" for number, text in self.picture.legend()
+        ]
+        widest = min(max(map(len, entries)) + 3, self.width)
+        height = -(-len(entries) // max(1, self.width // widest))
+        return ["".join(_shorten(entry, widest).ljust(widest) for entry in entries[y::height]) for y in range(height)]
+
+
+def _shorten(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: width - 1] + "…"
+
+
+# SVG.  Cells have whole coordinates on a lattice of equilateral triangles (26 : 15 is the square root of three to one
+# part in a thousand), which is scaled to the page; everything else is in the page's own units.
+
+ACROSS, UP = 26, 15  # lattice units between columns, and for each unit of i - j; neighbours are 30 apart
+DOT, RING, COARSE = 24, 4, 7  # diameter of a cell, line of one that counts once, and of one in a large picture
+PAGE, EDGE, SIDE, TOP = 960, 28, 56, 124  # width, margins of text and of cells, where the highest cell is
+FONT, LETTER = 13, 7.0  # height of the letters and their width, on the generous side
+LARGEST = 1.8  # page units of a lattice unit, at most
+NUMBERED = 12  # limbs up to which each cell shows when it is visited
+ARROWS = 48  # limbs up to which the path shows its direction
+
+# Okabe and Ito's colours, which differ for every kind of colour vision, without black and yellow, dark and light in
+# turn, so that they stand on either background; with each the colour of a number on it.
+COLOURS = (
+    ("#0072b2", "#ffffff"),
+    ("#e69f00", "#14171c"),
+    ("#009e73", "#14171c"),
+    ("#cc79a7", "#14171c"),
+    ("#d55e00", "#14171c"),
+    ("#56b4e9", "#14171c"),
+)
+
+
+@dataclass(frozen=True)
+class _Mark:
+    """Something at a place of the page: of CSS classes `cls`, in the colour of block `block`, with a text."""
+
+    x: str
+    y: str
+    text: str
+    cls: str = ""
+    block: int = 0
+
+
+@dataclass(frozen=True)
+class _Shape:
+    """Cells of one block that are drawn alike: a path with one `M` for each of them."""
+
+    cls: str
+    block: int
+    title: str
+    path: str
+
+
+def svg(plan: Plan) -> str:
+    """The picture as a stand-alone SVG document, the same bytes for the same plan."""
+    return _template().render(page=_Page(_picture(plan)))
+
+
+@functools.cache
+def _template() -> jinja2.Template:
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    return environment.get_template("plan.svg.j2")
+
+
+def _fixed(number: float) -> str:
+    """At most two decimals, no exponent, no minus before zero."""
+    text = f"{number:.2f}".rstrip("0").rstrip(".")
+    return "0" if text == "-0" else text
+
+
+def _lattice(cell: _Cell) -> str:
+    return f"{-ACROSS * cell.column} {-UP * cell.height}"
+
+
+def _runs(cells: Sequence[_Cell]) -> Iterator[tuple[_Cell, _Cell, bool]]:
+    """The path through the cells as straight runs (from, to, whether its steps lead to a neighbour)."""
+    if not cells:
+        return
+    start, step = cells[0], (0, 0)
+    for cell, following in pairwise(cells):
+        move = following.column - cell.column, following.height - cell.height
+        if move != step:
+            if cell != start:
+                yield start, cell, _near(step)
+            start, step = cell, move
+    if cells[-1] != start:
+        yield start, cells[-1], _near(step)
+
+
+def _near(step: tuple[int, int]) -> bool:
+    return max(map(abs, step)) <= 2
+
+
+class _Page:
+    """What the template asks for: texts, and numbers in page units as texts."""
+
+    width, edge, font, colours = PAGE, EDGE, FONT, COLOURS
+
+    def __init__(self, picture: _Picture) -> None:
+        n = picture.n
+        self.picture = picture
+        self.scale = min(LARGEST, (PAGE - 2 * SIDE) / (2 * n * ACROSS))
+        self.right = (PAGE + (2 * n - 1) * ACROSS * self.scale) / 2  # of column 0
+        self.middle = TOP + (n - 1) * UP * self.scale  # of height 0
+        self.lowest = 0 if picture.square else 1 - n
+        self.axis = self.y(self.lowest) + DOT * self.scale + 10
+        self.numbered = n <= NUMBERED
+        self.lines = {"dot": DOT, "ring": COARSE if n > ARROWS else RING}  # in lattice units
+        self.cells = picture.cells()
+        self.around = max(13.5 * self.scale, 6)  # half the width of the marks of the first and the last cell
+        self.halo, self.halo_side = _fixed(self.around), _fixed(2 * self.around)
+        self.number_size = _fixed(10 * self.scale)
+        self.line = min(1.2, 2.4 * self.scale)
+        self.limb = _fixed(ACROSS * self.scale - min(1, ACROSS * self.scale / 8))
+        self.axis_end, self.axis_text = _fixed(self.x(2 * n - 0.5) - 8), _fixed(self.axis + 12)
+        self.order_text = _fixed(self.axis + 108)
+
+    def x(self, column: float) -> float:
+        return self.right - column * ACROSS * self.scale
+
+    def y(self, height: float) -> float:
+        return self.middle - height * UP * self.scale
+
+    def mark(self, column: float, height: float, text: str, cls: str = "", block: int = 0) -> _Mark:
+        return _Mark(_fixed(self.x(column)), _fixed(self.y(height)), text, cls, block % len(COLOURS))
+
+    @property
+    def description(self) -> str:
+        """The picture in words."""
+        picture, top = self.picture, self.picture.n - 1
+        shape, corner = ("Triangle", f"(0, {top})") if picture.square else ("Rhombus", f"({top}, 0)")
+        blocks = "; ".join(text for _, text in picture.legend())
+        return (
+            f"{shape} of {picture.count()}. Cell (i, j) stands in column i + j; (0, 0) is the right corner, {corner} "
+            f"the top, ({top}, {top}) the left corner. Below lies the result C[0..{2 * top + 1}]. "
+            f"Blocks in the order of visits: {blocks}."
+        )
+
+    # The cells and the path through them, in lattice units.
+
+    @property
+    def lattice(self) -> str:
+        return f"translate({_fixed(self.right)} {_fixed(self.middle)}) scale({self.scale:.5f})"
+
+    def shapes(self) -> Iterator[_Shape]:
+        """Every cell once."""
+        across = DOT - self.lines["ring"]
+        arc = f"a{across / 2:g} {across / 2:g} 0 1 0"
+        ring = f"m-{across / 2:g} 0{arc} {across} 0{arc}-{across} 0z"
+        for number, group in enumerate(self.picture.groups):
+            title = f"{group.title}: {_plural(len(group.cells), 'cell')}"
+            for cls, end, once in (("dot", "h0", False), ("ring", ring, True)):
+                path = "".join(f"M{_lattice(cell)}{end}" for cell in group.cells if self.picture.once(cell) == once)
+                if path:
+                    yield _Shape(cls, number % len(COLOURS), title, path)
+
+    def trail(self, near: bool) -> str:
+        """The path from cell to neighbouring cell, or all its jumps."""
+        return "".join(f"M{_lattice(a)}L{_lattice(b)}" for a, b, is_near in _runs(self.cells) if is_near == near)
+
+    def arrows(self) -> str:
+        """A small triangle in the middle of every straight run."""
+        if self.numbered or self.picture.n > ARROWS:
+            return ""
+        return "".join(self.arrow(a, b) for a, b, near in _runs(self.cells) if near)
+
+    def arrow(self, start: _Cell, end: _Cell) -> str:
+        x, y = -ACROSS * (start.column + end.column) / 2, -UP * (start.height + end.height) / 2
+        across, up = -ACROSS * (end.column - start.column), -UP * (end.height - start.height)
+        size = 4 / self.scale / math.hypot(across, up)
+        corners = ((across, up), (-across - up, across - up), (up - across, -across - up))
+        return "M" + " ".join(f"{_fixed(x + size * dx)} {_fixed(y + size * dy)}" for dx, dy in corners) + "z"
+
+    def stroke(self, width: float) -> str:
+        """The width of a line of so many page units."""
+        return _fixed(width / self.scale)
+
+    # Around them, in page units.
+
+    def numbers(self) -> Iterator[_Mark]:
+        """When each cell is visited."""
+        if self.numbered:
+            visits = ((number, cell) for number, group in enumerate(self.picture.groups) for cell in group.cells)
+            for visit, (number, cell) in enumerate(visits, 1):
+                single = self.picture.once(cell)
+                yield self.mark(cell.column, cell.height, str(visit), "ink" if single else f"on{number % len(COLOURS)}")
+
+    def ends(self) -> Iterator[_Mark]:
+        """Around the first and the last cell."""
+        for cell, cls in ((self.cells[0], "start"), (self.cells[-1], "end")):
+            yield self.mark(cell.column, cell.height, "", cls)
+
+    def operands(self) -> Iterator[_Mark]:
+        """A[i] and B[j] along the two upper sides, where their rows begin."""
+        n, other = self.picture.n, "A" if self.picture.square else "B"
+        out = 1.35 * self.around + 8  # at right angles to the side
+        for k in range(0, n, _tick(1.2 * FONT / (UP * self.scale))):
+            for column, height, name, cls in ((k, k, "A", "right"), (n - 1 + k, n - 1 - k, other, "left")):
+                x = self.x(column) + (out / 2 if cls == "right" else -out / 2)
+                yield _Mark(_fixed(x), _fixed(self.y(height) - 0.866 * out), f"{name}[{k}]", cls)
+
+    def limbs(self) -> Iterator[_Mark]:
+        """Left upper corners of the limbs of the result."""
+        for number, group in enumerate(self.picture.groups):
+            for column in group.columns:
+                x = _fixed(self.x(column + 0.5))
+                yield _Mark(x, _fixed(self.axis), f"C[{column}]: {group.title}", block=number % len(COLOURS))
+
+    def ticks(self) -> Iterator[_Mark]:
+        """Numbers of the columns, as many as fit."""
+        columns = 2 * self.picture.n
+        for column in range(0, columns, _tick(LETTER * (len(str(columns)) + 1) / (ACROSS * self.scale))):
+            yield _Mark(_fixed(self.x(column)), _fixed(self.axis + 32), str(column))
+
+    def notes(self) -> list[_Mark]:
+        """What each sign means; its class is the sign."""
+        weights = (
+            [("dot", "counts twice (i ≠ j)"), ("ring", "counts once (i = j)")]
+            if self.picture.square
+            else [("dot", "cell")]
+        )
+        signs = [
+            *weights,
+            ("start", "first visit"),
+            ("end", "last visit"),
+            ("walk", "order of visits"),
+            ("jump", "jump"),
+        ]
+        notes, x = [], EDGE + 8.0
+        for sign, text in signs:
+            notes.append(_Mark(_fixed(x), _fixed(self.axis + 70), text, sign))
+            x += LETTER * len(text) + 50
+        return notes
+
+    @property
+    def order(self) -> str:
+        """The heading of the legend."""
+        repeated = " (colours repeat)" if len(self.picture.groups) > len(COLOURS) else ""
+        return f"Blocks in the order of visits{repeated}; C[k] has the colour of the block that stores it last"
+
+    @property
+    def legend(self) -> list[_Mark]:
+        """The blocks, in as many columns as fit, read downwards."""
+        limit = int((PAGE - 2 * EDGE) / LETTER) - 4
+        entries = [(number, _shorten(text, limit)) for number, text in self.picture.legend()]
+        widest = LETTER * max(len(text) for _, text in entries) + 40
+        across = max(1, int((PAGE - 2 * EDGE) // widest))
+        down = -(-len(entries) // across)
+        return [
+            _Mark(
+                _fixed(EDGE + 8 + index // down * widest),
+                _fixed(self.axis + 132 + index % down * 22),
+                text,
+                "more" if number is None else "block",
+                (number or 0) % len(COLOURS),
+            )
+            for index, (number, text) in enumerate(entries)
+        ]
+
+    @property
+    def height(self) -> str:
+        return _fixed(max(float(entry.y) for entry in self.legend) + EDGE)

@@ -1,0 +1,162 @@
+"""Run code on numbers, by the table's meaning lines; the quick way to a counterexample.
+
+Memory is a byte array; flags that an instruction leaves undefined, and registers that nobody has written, hold
+whatever the caller put there.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+
+from .contract import Contract
+from .encode import decode
+from .meaning import execute
+from .table import Core, Isa
+
+STEPS = 2_000_000  # instructions executed at most
+GAP = 64  # bytes between buffers
+
+
+class Crash(Exception):
+    """The code left the bytes it was given, its memory, or did not end."""
+
+
+class Machine:
+    """A processor: `slots` are registers and flags in the table's order, `memory` bytes from address 0."""
+
+    def __init__(self, isa: Isa, core: Core, memory_bytes: int) -> None:
+        self.isa, self.core = isa, core
+        self.slots = [0] * len(isa.slots)
+        self.memory = bytearray(memory_bytes)
+        self.cycles = 0
+
+    # ---- the domain of `meaning.execute` ------------------------------------------------------------------------
+
+    def read(self, slot: int) -> int:
+        return self.slots[slot]
+
+    def write(self, slot: int, value: int) -> None:
+        self.slots[slot] = value
+
+    def constant(self, value: int) -> int:
+        return value
+
+    def linear(self, terms: Sequence[tuple[int, int]]) -> int:
+        return sum(coefficient * value for coefficient, value in terms)
+
+    def product(self, left: int, right: int) -> int:
+        return left * right
+
+    def digits(self, value: int, widths: Sequence[int], signs: Sequence[int], slots: Sequence[int]) -> list[int]:
+        found = []
+        for width, sign in zip(widths, signs, strict=True):
+            found.append(sign * value & ((1 << width) - 1))
+            value = (value - sign * found[-1]) >> width
+        return found
+
+    def logic(self, op: str, left: int, right: int) -> int:
+        return {"^": left ^ right, "&": left & right, "|": left | right}[op]
+
+    def load(self, address: int) -> int:
+        size = self.isa.limb_bits // 8
+        return int.from_bytes(self.memory[self.inside(address, size) : address + size], "little")
+
+    def store(self, address: int, value: int) -> None:
+        size = self.isa.limb_bits // 8
+        self.memory[self.inside(address, size) : address + size] = value.to_bytes(size, "little")
+
+    def zero(self, value: int, also: int | None) -> int:
+        return int(value == 0 and also != 0)
+
+    def inside(self, address: int, size: int) -> int:
+        if not 0 <= address <= len(self.memory) - size:
+            raise Crash(f"address 0x{address:x} is outside the memory")
+        return address
+
+    # ---- running ------------------------------------------------------------------------------------------------
+
+    def set_wide(self, names: Sequence[str], value: int) -> None:
+        """Put a number into registers, low limb first."""
+        for index, name in enumerate(names):
+            self.slots[self.isa.slots[name]] = value >> (index * self.isa.limb_bits) & ((1 << self.isa.limb_bits) - 1)
+
+    def wide(self, names: Sequence[str]) -> int:
+        return sum(self.slots[self.isa.slots[name]] << (k * self.isa.limb_bits) for k, name in enumerate(names))
+
+    def step(self, image: bytes, at: int) -> int | None:
+        """Execute the instruction at `at`; the next one's offset, None for a return."""
+        instr = decode(self.isa, image, at)
+        insn = instr.insn
+        self.cycles += self.isa.cycles(insn, self.core)
+        execute(insn.statements, instr.places(self.isa), instr.immediates, self.isa.widths, self)
+        following = at + insn.size
+        if not insn.control:
+            return following
+        if insn.control[0] == "return":
+            return None
+        if insn.control[0] == "call":
+            raise Crash("calls are not run here")
+        target = following + next(iter(instr.immediates.values()))
+        if insn.control[0] == "branch" and self.slots[self.isa.slots[insn.control[1]]] != int(insn.control[2]):
+            return following
+        self.cycles += insn.taken
+        return target
+
+
+def call(image: bytes, contract: Contract, core: Core, operands: Sequence[int], entry: int = 0) -> int:
+    """The number a kernel leaves in its result for these operands.  Raises Crash, DecodeError."""
+    isa = contract.isa
+    size = isa.limb_bits // 8
+    lengths = {name: limbs * size for name, limbs in contract.buffers.items()}
+    machine = Machine(isa, core, 2 * GAP + sum(lengths.values()) + GAP * len(lengths) + 1024)
+    at, places = GAP, {}
+    for (name, length), group in zip(lengths.items(), isa.abi.arguments, strict=False):
+        places[name] = at
+        machine.set_wide(group, at)
+        at += length + GAP
+    for name, value in zip(list(lengths)[1:], operands, strict=True):
+        machine.memory[places[name] : places[name] + lengths[name]] = value.to_bytes(lengths[name], "little")
+    if isa.stack_pointer:
+        machine.set_wide(isa.wide.get(isa.stack_pointer, (isa.stack_pointer,)), len(machine.memory) - 8)
+    position: int | None = entry
+    for _ in range(STEPS):
+        assert position is not None
+        position = machine.step(image, position)
+        if position is None:
+            return int.from_bytes(machine.memory[places["r"] : places["r"] + lengths["r"]], "little")
+    raise Crash("no end")
+
+
+def operands(contract: Contract, count: int, seed: int = 0) -> Iterator[tuple[int, ...]]:
+    """Operand tuples that find carry faults: limbs 0, 1, 7f.., 80.., fe.., ff.. mixed with random ones."""
+    rng = random.Random(seed)
+    width = contract.isa.limb_bits
+    top = (1 << width) - 1
+    special = (0, 1, top >> 1, (top >> 1) + 1, top - 1, top)
+    how_many = len(contract.buffers) - 1
+    for index in range(count):
+        values = []
+        for _ in range(how_many):
+            if index < len(special):
+                limbs = [special[index]] * contract.limbs
+            else:
+                share = rng.choice((0.0, 0.5, 0.9, 1.0))
+                pick = [rng.choice(special), rng.choice(special)] if rng.random() < 0.5 else list(special)
+                limbs = [
+                    rng.choice(pick) if rng.random() < share else rng.randint(0, top) for _ in range(contract.limbs)
+                ]
+            values.append(sum(limb << (width * k) for k, limb in enumerate(limbs)))
+        yield tuple(values)
+
+
+def counterexample(image: bytes, contract: Contract, core: Core, entry: int = 0, count: int = 200) -> tuple[int, ...] | None:
+    """Operands for which the code leaves a wrong result, if some are found soon."""
+    for values in operands(contract, count):
+        wanted = values[0] * values[-1]
+        try:
+            if call(image, contract, core, values, entry) != wanted:
+                return values
+        except Exception:  # noqa: BLE001  (the code may do anything; then there is no example to show)
+            return None
+    return None
