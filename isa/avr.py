@@ -112,7 +112,7 @@ class _Lowering:
         if empty_high:
             self.move(column + 1, HIGH)
             if carry and self.sum.carries(column):
-                self.add(column + 1, self.zero, carry, "a product's high limb is at most 0xfe and takes the carry")
+                self.add(column + 1, self.zero, carry, "the high limb of a product is at most 0xfe and takes the carry")
             return
         carry = self.add(column + 1, HIGH, carry)
         self.ripple(column + 1, carry)
@@ -209,7 +209,7 @@ class _Lowering:
             high = self.square_high[1]
         else:
             raise CodeError("the top limb is doubled before a[n-1]^2 is formed")
-        comment = "the whole square is below 2^(2n limbs)"
+        comment = "the whole square is below 2^(bits of the result)"
         if incoming:  # at most one bit, and the limb's lowest bit is not free: add it
             bit = self.build.limb("bit")
             self.build.emit("eor", bit, bit, fresh=True)
@@ -234,7 +234,9 @@ class _Lowering:
         waiting = addends.get(last)
         if isinstance(waiting, Virtual):
             if carry:
-                self.build.emit("adc", waiting, self.zero, takes=carry, comment="a square's high limb is at most 0xfe")
+                self.build.emit(
+                    "adc", waiting, self.zero, takes=carry, comment="the high limb of a square is at most 0xfe"
+                )
             self.square_high = (last, waiting)
         elif carry and last <= self.top:
             self.square_mask = self.mask("q", carry)

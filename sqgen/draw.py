@@ -317,15 +317,17 @@ class _Page:
         self.scale = min(LARGEST, (PAGE - 2 * SIDE) / (2 * n * ACROSS))
         self.right = (PAGE + (2 * n - 1) * ACROSS * self.scale) / 2  # of column 0
         self.middle = TOP + (n - 1) * UP * self.scale  # of height 0
-        self.lowest = 0 if picture.square else 1 - n
-        self.axis = self.y(self.lowest) + DOT * self.scale + 10
+        self.axis = self.y(0 if picture.square else 1 - n) + DOT * self.scale + 10
         self.numbered = n <= NUMBERED
         self.lines = {"dot": DOT, "ring": COARSE if n > ARROWS else RING}  # in lattice units
         self.cells = picture.cells()
         self.around = max(13.5 * self.scale, 6)  # half the width of the marks of the first and the last cell
         self.halo, self.halo_side = _fixed(self.around), _fixed(2 * self.around)
         self.number_size = _fixed(10 * self.scale)
-        self.line = min(1.2, 2.4 * self.scale)
+        self.line, self.dashes = (
+            _fixed(min(1.2 / self.scale, 2.4)),
+            f"{_fixed(2 / self.scale)} {_fixed(3 / self.scale)}",
+        )
         self.limb = _fixed(ACROSS * self.scale - min(1, ACROSS * self.scale / 8))
         self.axis_end, self.axis_text = _fixed(self.x(2 * n - 0.5) - 8), _fixed(self.axis + 12)
         self.order_text = _fixed(self.axis + 108)
@@ -336,8 +338,8 @@ class _Page:
     def y(self, height: float) -> float:
         return self.middle - height * UP * self.scale
 
-    def mark(self, column: float, height: float, text: str, cls: str = "", block: int = 0) -> _Mark:
-        return _Mark(_fixed(self.x(column)), _fixed(self.y(height)), text, cls, block % len(COLOURS))
+    def mark(self, cell: _Cell, text: str, cls: str) -> _Mark:
+        return _Mark(_fixed(self.x(cell.column)), _fixed(self.y(cell.height)), text, cls)
 
     @property
     def description(self) -> str:
@@ -358,7 +360,7 @@ class _Page:
         return f"translate({_fixed(self.right)} {_fixed(self.middle)}) scale({self.scale:.5f})"
 
     def shapes(self) -> Iterator[_Shape]:
-        """Every cell once."""
+        """Every cell once: a dot is a line of no length with round ends, a ring two arcs."""
         across = DOT - self.lines["ring"]
         arc = f"a{across / 2:g} {across / 2:g} 0 1 0"
         ring = f"m-{across / 2:g} 0{arc} {across} 0{arc}-{across} 0z"
@@ -386,10 +388,6 @@ class _Page:
         corners = ((across, up), (-across - up, across - up), (up - across, -across - up))
         return "M" + " ".join(f"{_fixed(x + size * dx)} {_fixed(y + size * dy)}" for dx, dy in corners) + "z"
 
-    def stroke(self, width: float) -> str:
-        """The width of a line of so many page units."""
-        return _fixed(width / self.scale)
-
     # Around them, in page units.
 
     def numbers(self) -> Iterator[_Mark]:
@@ -397,13 +395,13 @@ class _Page:
         if self.numbered:
             visits = ((number, cell) for number, group in enumerate(self.picture.groups) for cell in group.cells)
             for visit, (number, cell) in enumerate(visits, 1):
-                single = self.picture.once(cell)
-                yield self.mark(cell.column, cell.height, str(visit), "ink" if single else f"on{number % len(COLOURS)}")
+                on = "paper" if self.picture.once(cell) else number % len(COLOURS)
+                yield self.mark(cell, str(visit), f"on-{on}")
 
     def ends(self) -> Iterator[_Mark]:
         """Around the first and the last cell."""
         for cell, cls in ((self.cells[0], "start"), (self.cells[-1], "end")):
-            yield self.mark(cell.column, cell.height, "", cls)
+            yield self.mark(cell, "", cls)
 
     def operands(self) -> Iterator[_Mark]:
         """A[i] and B[j] along the two upper sides, where their rows begin."""
@@ -429,23 +427,18 @@ class _Page:
 
     def notes(self) -> list[_Mark]:
         """What each sign means; its class is the sign."""
-        weights = (
-            [("dot", "counts twice (i ≠ j)"), ("ring", "counts once (i = j)")]
-            if self.picture.square
-            else [("dot", "cell")]
-        )
-        signs = [
-            *weights,
-            ("start", "first visit"),
-            ("end", "last visit"),
-            ("walk", "order of visits"),
-            ("jump", "jump"),
-        ]
+        weights = {"dot": "counts twice (i ≠ j)", "ring": "counts once (i = j)"}
+        path = {"start": "first visit", "end": "last visit", "walk": "order of visits", "jump": "jump"}
+        signs = (weights if self.picture.square else {"dot": "cell"}) | path
         notes, x = [], EDGE + 8.0
-        for sign, text in signs:
+        for sign, text in signs.items():
             notes.append(_Mark(_fixed(x), _fixed(self.axis + 70), text, sign))
             x += LETTER * len(text) + 50
         return notes
+
+    @property
+    def heading(self) -> str:
+        return _shorten(self.picture.heading, int((PAGE - 2 * EDGE) / (1.6 * LETTER)))
 
     @property
     def order(self) -> str:
@@ -466,7 +459,7 @@ class _Page:
                 _fixed(EDGE + 8 + index // down * widest),
                 _fixed(self.axis + 132 + index % down * 22),
                 text,
-                "more" if number is None else "block",
+                "" if number is None else "block",
                 (number or 0) % len(COLOURS),
             )
             for index, (number, text) in enumerate(entries)

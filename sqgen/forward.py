@@ -19,9 +19,10 @@ Taken for granted: buffers do not overlap, and nobody else writes to them or to 
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, floor
@@ -122,12 +123,23 @@ class Limbs:
             raise Impossible
         return Value(parts, max(low, least), min(high, most))
 
+    def side_by_side(self, parts: Parts) -> bool:
+        """Whether the limbs share no bit of the sum."""
+        below = 0
+        for factor, limb in sorted((factor, limb) for limb, factor in parts.items()):
+            if factor.bit_count() != 1 or factor <= below or self.ranges[limb][0] < 0:
+                return False
+            below += factor * self.ranges[limb][1]
+        return True
+
     def constant(self, number: int) -> Value:
         return self.value([(0, number)], number, number)
 
     def span(self, parts: Parts) -> tuple[int, int]:
         """Where a sum lies by the ranges of its limbs."""
-        ends = [sorted((factor * self.ranges[limb][0], factor * self.ranges[limb][1])) for limb, factor in parts.items()]
+        ends = [
+            sorted((factor * self.ranges[limb][0], factor * self.ranges[limb][1])) for limb, factor in parts.items()
+        ]
         return sum(end[0] for end in ends), sum(end[1] for end in ends)
 
     def form(self, value: Value) -> Form:
@@ -218,10 +230,10 @@ class Limbs:
         else:
             square = bits > 2 and any(len(m) == 2 and m[0] == m[1] and form == {m: 1} for m in form)
             digit = self.limb(0, size - 7 if square else size - 1)  # squares are 0, 1 or 4 modulo 8
-            if high < size:  # a borrow, counted positive
-                size = -size
+            sign = -1 if high < size else 1  # a borrow is counted positive
+            size *= sign
             part = Fraction(1, size)
-            ends = sorted((low // size, high // size))
+            ends = sorted((sign * (low >> bits), sign * (high >> bits)))
             rest = self.limb(*ends, combine([(part, form), (-part, self.forms[digit])]))
         self.apart[limb] = {digit: 1, rest: size}
         self.highs.append(rest)
@@ -264,24 +276,25 @@ class Limbs:
 class Machine:
     """One case: the limbs, what every place holds, and where the walk is; the domain of `meaning.execute`."""
 
-    def __init__(self, contract: Contract, core: Core, entry: int) -> None:
-        self.contract, self.core, self.isa, self.at = contract, core, contract.isa, entry
-        isa = self.isa
-        self.free = int(isa.stack_free)  # limbs between the stack pointer and the last limb pushed
+    def __init__(self, image: bytes, contract: Contract, core: Core, entry: int) -> None:
+        self.image, self.contract, self.core, self.at = image, contract, core, entry
+        isa = self.isa = contract.isa
+        self.opaque = {isa.slots[name] for name in isa.opaque}
         self.limbs = Limbs(isa.limb_bits * isa.address_limbs)
         self.slots = [self.unknown(width) for width in isa.widths]
         self.memory: dict[tuple[str, int], Value] = {}  # (buffer, offset) -> limb
-        self.returns: dict[int, int] = {}  # offset in the stack of a return address -> where it leads
-        self.written: list[int] = []  # offsets in the stack that the instruction at hand writes
+        self.returns: dict[int, int] = {}  # stack pointer after a call -> where its return address leads
+        self.pushed: list[int] = []  # offsets in the stack that the instruction at hand writes
         self.buffers: dict[int, str] = {}
+        self.assumed = False
         for (name, length), registers in zip(contract.buffers.items(), isa.abi.arguments, strict=False):
             self.point(registers, name)
             if name != "r":
                 self.memory.update({(name, k): self.unknown(isa.limb_bits) for k in range(length)})
         self.stack_pointer = isa.wide.get(isa.stack_pointer, (isa.stack_pointer,))
+        self.stack_free = int(isa.stack_free)  # how far above the stack pointer the last limb pushed lies
         self.point(self.stack_pointer, "stack")
         self.kept = {name: self.limbs.form(self.slots[isa.slots[name]]) for name in isa.abi.callee_saved}
-        self.operands = {name: self.number(name, length) for name, length in contract.buffers.items() if name != "r"}
 
     def unknown(self, bits: int) -> Value:
         return self.limbs.value([(self.limbs.limb(0, (1 << bits) - 1), 1)], 0, (1 << bits) - 1)
@@ -292,14 +305,16 @@ class Machine:
         (base,) = address.parts
         self.buffers[base] = buffer
         self.limbs.bases.add(base)
-        width = self.isa.limb_bits
-        for name, digit in zip(registers, self.digits(address, [width] * len(registers), [1] * len(registers), [])):
-            self.slots[self.isa.slots[name]] = digit
+        self.set_wide(registers, address)
 
-    def number(self, buffer: str, length: int) -> Form:
-        """What the limbs of a buffer are as one number."""
-        scale = self.isa.limb_bits
-        return combine((1 << (scale * k), self.limbs.form(self.memory[buffer, k])) for k in range(length))
+    def set_wide(self, registers: Sequence[str], value: Value) -> None:
+        """Spread a value over registers, low limb first; what is above is lost."""
+        for name in registers:
+            self.slots[self.isa.slots[name]], value = self.limbs.split(value, self.isa.limb_bits)
+
+    def wide(self, registers: Sequence[str]) -> Value:
+        width = self.isa.limb_bits
+        return self.linear([(1 << (width * k), self.read(self.isa.slots[name])) for k, name in enumerate(registers)])
 
     def clone(self) -> Machine:
         """A copy that can go its own way."""
@@ -311,9 +326,20 @@ class Machine:
                     setattr(owner, name, copy.copy(thing))
         return twin
 
+    def cases(self, bit: int) -> Iterator[Machine]:
+        """The machine twice, once for every value of a bit."""
+        for number in (0, 1):
+            case = self.clone()
+            case.assumed = True
+            with contextlib.suppress(Impossible):
+                case.limbs.assume(bit, number)
+                yield case
+
     # ---- the domain ----
 
     def read(self, slot: int) -> Value:
+        if slot in self.opaque:
+            return self.unknown(1)
         value = self.slots[slot]
         return self.limbs.value(value.parts.items(), value.low, value.high)
 
@@ -324,35 +350,230 @@ class Machine:
         return self.limbs.constant(value)
 
     def linear(self, terms: Sequence[tuple[int, Value]]) -> Value:
+        """The sum; a value that is shifted, with limbs that overlap, is one limb first, so that BST sees the same bits."""
         total: list[tuple[int, int]] = []
         low = high = 0
-        for factor, value in self.merged(terms):
+        for _, group in itertools.groupby(terms, lambda term: sorted(term[1].parts.items())):
+            same = list(group)
+            factor, value = sum(term[0] for term in same), same[0][1]
+            if abs(factor) > 1 and len(value.parts.keys() - {0}) > 1 and not self.limbs.side_by_side(value.parts):
+                value = self.limbs.value([(self.limbs.name(value), 1)], value.low, value.high)
             ends = sorted((factor * value.low, factor * value.high))
             low, high = low + ends[0], high + ends[1]
             total += [(limb, factor * inner) for limb, inner in value.parts.items()]
         return self.limbs.value(total, low, high)
 
-    def merged(self, terms: Sequence[tuple[int, Value]]) -> Iterator[tuple[int, Value]]:
-        """The terms, each value once.  A sum of limbs that is shifted is made one limb: BST must see the same bits."""
-        for key, group in itertools.groupby(terms, lambda term: sorted(term[1].parts.items())):
-            same = list(group)
-            factor, value = sum(factor for factor, _ in same), same[0][1]
-            if factor not in (0, 1, -1) and len(value.parts.keys() - {0}) > 1 and not self.limbs.side_by_side(value.parts):
-                value = self.limbs.value([(self.limbs.name(value), 1)], value.low, value.high)
-            yield factor, value
-
     def product(self, left: Value, right: Value) -> Value:
         for number, other in ((left, right), (right, left)):
             if number.low == number.high:
                 return self.linear([(number.low, other)])
-        low, high = sorted((left.low * right.low, left.high * right.high))
+        low, high = left.low * right.low, left.high * right.high
         factors = tuple(sorted((self.limbs.factor(left), self.limbs.factor(right))))
         return self.limbs.value([(self.limbs.limb(low, high, {factors: ONE}), 1)], low, high)
 
     def digits(
         self, value: Value, widths: Sequence[int], signs: Sequence[int], slots: Sequence[int]
     ) -> Sequence[Value]:
-        least = most = at = 0
-        for width, sign in zip(widths, signs, strict=True):
-            least, most = min(least, least + (sign << at)), 0
-        return []
+        places = [sum(widths[:k]) for k in range(len(widths))]
+        ends = [sign * ((1 << width) - 1 << at) for width, sign, at in zip(widths, signs, places, strict=True)]
+        low, high = sum(end for end in ends if end < 0), sum(end for end in ends if end > 0)
+        rest = self.limbs.value(value.parts.items(), max(value.low, low), min(value.high, high))
+        found = []
+        for width in widths[:-1]:
+            digit, rest = self.limbs.split(rest, width)
+            found.append(digit)
+        if any(sign < 0 for sign in signs[:-1]):
+            raise Refused("a negative digit below the last one")
+        last = self.linear([(signs[-1], rest)])
+        top = (1 << widths[-1]) - 1
+        return [*found, self.limbs.value(last.parts.items(), max(last.low, 0), min(last.high, top))]
+
+    def logic(self, op: str, left: Value, right: Value) -> Value:
+        if left.parts == right.parts:
+            return self.constant(0) if op == "^" else left
+        for mask, other in ((right, left), (left, right)):
+            if mask.low == mask.high:
+                return self.masked(op, other, mask.low)
+        for value in (left, right):
+            if all(self.limbs.ranges[limb] == (0, 1) for limb in value.parts if limb):
+                raise Fork(max(value.parts))
+        return self.unknown(self.isa.limb_bits)
+
+    def masked(self, op: str, value: Value, mask: int) -> Value:
+        """Logic with a number, for each run of equal bits of it."""
+        terms, at = [], 0
+        for bit, run in itertools.groupby(mask >> k & 1 for k in range(self.isa.limb_bits)):
+            width = len(list(run))
+            ones = self.constant((1 << width) - 1)
+            digit, value = self.limbs.split(value, width)
+            if bit and op == "^":
+                digit = self.linear([(1, ones), (-1, digit)])
+            elif bit != (op == "&"):
+                digit = ones if bit else self.constant(0)
+            terms.append((1 << at, digit))
+            at += width
+        return self.linear(terms)
+
+    def zero(self, value: Value, also: Value | None) -> Value:
+        if value.low > 0 or value.high < 0 or (also and also.high == 0):
+            return self.constant(0)
+        if value.low == value.high == 0 and (also is None or also.low == 1):
+            return self.constant(1)
+        return self.unknown(1)
+
+    def place(self, address: Value) -> tuple[str, int]:
+        """(buffer, offset) of an address, modulo the size of the address space.  Raises Refused."""
+        modulus = 1 << self.limbs.address_bits
+        rest = {monomial: c % modulus for monomial, c in self.limbs.form(address).items() if c % modulus}
+        offset = rest.pop((), Fraction(0))
+        ((monomial, factor),) = rest.items() if len(rest) == 1 else [((), ONE)]
+        if len(monomial) != 1 or monomial[0] not in self.buffers or factor != 1 or offset.denominator != 1:
+            raise Refused("the address is no place in a buffer that is known beforehand")
+        number = int(offset)
+        return self.buffers[monomial[0]], number - modulus if number >= modulus // 2 else number
+
+    def stack_end(self) -> int:
+        """Offset of the last limb pushed.  Raises Refused."""
+        buffer, offset = self.place(self.wide(self.stack_pointer))
+        if buffer != "stack":
+            raise Refused("the stack pointer has left the stack")
+        return offset + self.stack_free
+
+    def load(self, address: Value) -> Value:
+        place = self.place(address)
+        if place not in self.memory or (place[0] == "stack" and place[1] < self.stack_end()):
+            raise Refused(f"reads {place[0]}[{place[1]}], where nothing is known to be")
+        value = self.memory[place]
+        return self.limbs.value(value.parts.items(), value.low, value.high)
+
+    def store(self, address: Value, value: Value) -> None:
+        buffer, offset = place = self.place(address)
+        if buffer == "stack" and offset < self.stack_free:
+            if any(end <= offset < end + self.core.pc_limbs for end in self.returns):
+                raise Refused("writes over a return address")
+            self.pushed.append(offset)
+        elif buffer != "r" or not 0 <= offset < self.contract.buffers["r"]:
+            raise Refused(f"writes {buffer}[{offset}]")
+        self.memory[place] = value
+
+    # ---- the walk ----
+
+    def step(self) -> bool:
+        """One instruction; False at the end."""
+        instr, isa = self.instruction(), self.isa
+        insn = instr.insn
+        if insn.name in self.core.lacks or not insn.constant_time:
+            raise Refused(f"{self.core.name} lacks it, or its time is no constant there")
+        stack = [self.slots[isa.slots[name]] for name in self.stack_pointer]
+        execute(insn.statements, instr.places(isa), instr.immediates, isa.widths, self)
+        for name in insn.clobbers:
+            self.slots[isa.slots[name]] = self.unknown(isa.widths[isa.slots[name]])
+        if self.pushed or any(
+            self.slots[isa.slots[n]] is not old for n, old in zip(self.stack_pointer, stack, strict=True)
+        ):
+            self.check_stack()
+        self.at += insn.size
+        return self.flow(insn.control, next(iter(instr.immediates.values()), 0))
+
+    def instruction(self) -> Instr:
+        if not 0 <= self.at < len(self.image):
+            raise Refused("the walk leaves the code")
+        return decode(self.isa, self.image, self.at)
+
+    def check_stack(self) -> None:
+        """After an instruction that wrote to the stack or moved its pointer: nothing below it is kept."""
+        try:
+            end = self.stack_end()
+        except Refused:
+            if self.pushed:
+                raise
+            return  # one half of the pointer is written; until the other is, no access to the stack is allowed
+        if any(offset < end for offset in self.pushed):
+            raise Refused("writes below the stack pointer")
+        self.pushed = []
+        self.memory = {(name, k): value for (name, k), value in self.memory.items() if name != "stack" or k >= end}
+        self.returns = {offset: at for offset, at in self.returns.items() if offset >= end}
+
+    def move_stack(self, limbs: int) -> None:
+        self.set_wide(self.stack_pointer, self.linear([(1, self.wide(self.stack_pointer)), (limbs, self.constant(1))]))
+
+    def flow(self, control: tuple[str, ...], target: int) -> bool:
+        """Follow a jump, branch, call or return, the program counter being behind it; False at the end."""
+        match control:
+            case ():
+                pass
+            case ("jump",):
+                self.at += target
+            case ("branch", flag, wanted):
+                value = self.read(self.isa.slots[flag])
+                if value.low != value.high:
+                    raise Refused(f"branches on {flag}, which is not known beforehand")
+                self.at += target if value.low == int(wanted) else 0
+            case ("call",):
+                self.move_stack(-self.core.pc_limbs)
+                self.returns[self.stack_end()] = self.at
+                self.at += target
+            case ("return",):
+                end = self.stack_end()
+                if end not in self.returns:
+                    self.finish(end)
+                    return False
+                self.at = self.returns.pop(end)
+                self.move_stack(self.core.pc_limbs)
+            case _:
+                raise Refused(f"does not know `{' '.join(control)}`")
+        return True
+
+    def finish(self, stack_end: int) -> None:
+        """What the contract asks for at the return.  Raises Refused."""
+        if stack_end != self.stack_free:
+            raise Refused("returns with the stack pointer moved")
+        for name in (*self.isa.abi.callee_saved, *self.isa.abi.zero_on_return):
+            now = self.limbs.form(self.slots[self.isa.slots[name]])
+            if self.limbs.reduced(combine([(1, now), (-1, self.kept.get(name, {}))])):
+                raise Refused(f"returns with a wrong {name}")
+        missing = [k for k in range(self.contract.buffers["r"]) if ("r", k) not in self.memory]
+        if missing:
+            raise Refused(f"does not write r[{missing[0]}]")
+        result, *operands = (self.number(name, length) for name, length in self.contract.buffers.items())
+        error = self.limbs.reduced(combine([(1, result), (-1, multiply(operands[0], operands[-1]))]))
+        # Carries that were dropped: whole numbers, each with a low digit as its latest atom.
+        for high in reversed(self.limbs.highs) if error else ():
+            form = self.limbs.reduced(self.limbs.forms[high])
+            latest = max((monomial for monomial in form if len(monomial) == 1), default=())
+            times = error.get(latest, Fraction(0)) / form.get(latest, ONE)
+            if latest and times and times % self.contract.modulus == 0:
+                error = combine([(1, error), (-times, form)])
+        if error:
+            raise Refused(f"the result is not the product: {len(error)} terms are left over")
+
+    def number(self, buffer: str, length: int) -> Form:
+        """What the limbs of a buffer are as one number."""
+        width = self.isa.limb_bits
+        return combine((1 << (width * k), self.limbs.form(self.memory[buffer, k])) for k in range(length))
+
+
+def prove_forward(image: bytes, contract: Contract, core: Core, entry: int = 0) -> ForwardVerdict:
+    """Whether the code at `entry` (in bytes) keeps the contract, for all operands, on that core."""
+    waiting, proved = [Machine(image, contract, core, entry)], 0
+    while waiting:
+        machine = waiting.pop()
+        start = machine.at
+        try:
+            for _ in range(MOST_INSTRUCTIONS):
+                start = machine.at
+                if not machine.step():
+                    proved += 1
+                    break
+            else:
+                raise Refused("no end")
+        except Fork as fork:
+            waiting += machine.cases(fork.bit)
+            if len(waiting) + proved > MOST_CASES:
+                return ForwardVerdict(False, "too many cases", proved)
+        except Impossible:
+            if not machine.assumed:
+                return ForwardVerdict(False, f"0x{start:04x}: ranges contradict each other", proved)
+        except (Refused, DecodeError) as error:
+            return ForwardVerdict(False, f"0x{start:04x} {error}", proved)
+    return ForwardVerdict(proved > 0, "" if proved else "no case ever occurs", proved)

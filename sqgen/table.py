@@ -111,6 +111,16 @@ class Timing:
 
 
 @dataclass(frozen=True)
+class Assembler:
+    """A command line that assembles a `.S` file: a program, or a Python module run as one."""
+
+    name: str
+    module: str
+    command: tuple[str, ...]
+    package: str
+
+
+@dataclass(frozen=True)
 class Abi:
     """A calling convention: argument registers (low limb first), kept registers, registers zero on return."""
 
@@ -131,6 +141,7 @@ class Isa:
     max_bits: int
     default_core: str
     template: str
+    elf_machine: str
     path: Path
     digest: str
     registers: tuple[str, ...]
@@ -145,6 +156,7 @@ class Isa:
     abi: Abi
     timings: Mapping[str, Timing]
     cores: Mapping[str, Core]
+    assemblers: tuple[Assembler, ...]
     oracles: Mapping[str, str]
     insns: Mapping[str, Insn]
     slots: Mapping[str, int]
@@ -249,6 +261,7 @@ class _Loader:
             max_bits=raw["max_bits"],
             default_core=raw["default_core"],
             template=raw["template"],
+            elf_machine=raw["elf_machine"],
             path=self.path,
             digest=self.digest,
             registers=self.registers,
@@ -268,6 +281,10 @@ class _Loader:
             ),
             timings=self.timings,
             cores=cores,
+            assemblers=tuple(
+                Assembler(entry["name"], entry.get("module", ""), tuple(entry["command"]), entry["package"])
+                for entry in raw.get("assemblers", ())
+            ),
             oracles=raw.get("oracles", {}),
             insns={name: self.insn(name, entry) for name, entry in raw["insn"].items()},
             slots=self.slots,

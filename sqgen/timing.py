@@ -30,12 +30,12 @@ def price(isa: Isa, core: Core, image: bytes, path: Sequence[int], entry: int = 
     for index, (at, instr) in enumerate(executed[:-1]):
         if instr.insn.taken and executed[index + 1][0] != at + instr.insn.size:
             cycles[index] += instr.insn.taken
-    framing = _framing([instr for _, instr in executed])
+    frame = framing([instr for _, instr in executed])
     counts = Counter(instr.insn.kind for _, instr in executed)
-    return Price(sum(cycles), sum(cycles) - sum(cycles[index] for index in framing), tuple(sorted(counts.items())))
+    return Price(sum(cycles), sum(cycles) - sum(cycles[index] for index in frame), tuple(sorted(counts.items())))
 
 
-def _framing(instrs: Sequence[Instr]) -> list[int]:
+def framing(instrs: Sequence[Instr]) -> list[int]:
     """Indices of the saves at the start, the restores at the end and the return."""
     first = 0
     while first < len(instrs) and instrs[first].insn.frame == "save":

@@ -1,0 +1,37 @@
+"""Parameters found by search, kept in `schedules/answers/<isa>.toml`, so that a normal run does not search.
+
+[sbd.sqr]
+160 = { block = "8,4,4,6" }
+"""
+
+from __future__ import annotations
+
+import functools
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from . import schedules
+from .table import Isa
+
+
+def path(isa: Isa) -> Path:
+    """The file of an instruction set's answers."""
+    return Path(next(iter(schedules.__path__))) / "answers" / f"{isa.name}.toml"
+
+
+@functools.cache
+def _document(file: Path) -> dict[str, Any]:
+    return tomllib.loads(file.read_text()) if file.is_file() else {}
+
+
+def parameters(isa: Isa, method: str, op: str, bits: int) -> dict[str, str]:
+    """The best parameters known, {} where none are."""
+    found: dict[str, str] = _document(path(isa)).get(method, {}).get(op, {}).get(str(bits), {})
+    return dict(found)
+
+
+def fastest(isa: Isa, op: str) -> str | None:
+    """The method that is the fastest at every size, if the search says that one is."""
+    found: str | None = _document(path(isa)).get("fastest", {}).get(op)
+    return found

@@ -1,0 +1,174 @@
+"""Text from a kernel: assembly, C header, manifest.  Templates lay out, everything is computed here."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from . import __version__, methods, templates
+from .compile import Line
+from .kernel import Kernel
+
+SCHEMA = 1
+COMMENT_COLUMN = 28
+
+
+def manifest(kernel: Kernel) -> dict[str, Any]:
+    """What a program wants to know of a kernel; docs/manifest.schema.json describes it."""
+    spec, contract = kernel.spec, kernel.spec.contract
+    plan = kernel.compiled.plan
+    executed = dict(kernel.price.counts)
+    return {
+        "schema": SCHEMA,
+        "symbol": spec.symbol,
+        "op": contract.op,
+        "bits": spec.bits,
+        "isa": contract.isa.name,
+        "core": spec.core.name,
+        "method": plan.method,
+        "parameters": dict(plan.parameters),
+        "cycles": {"body": kernel.price.body, "call": kernel.price.call},
+        "cycles_by_timing": {
+            timing.name: {"body": price.body, "call": price.call, "confirmed_by": timing.confirmed or None}
+            for timing, price in kernel.prices
+        },
+        "bytes": kernel.size,
+        "stack": kernel.verdict.stack,
+        "aliasing": {name: _ranges(safe) for name, safe in kernel.verdict.overlap.items()},
+        "clobbers": list(kernel.clobbers),
+        "constant_time": True,
+        "proof": {"digest": kernel.digest, "cases": kernel.verdict.cases, "abi": contract.isa.abi.name},
+        "sha256": kernel.sha256,
+        "instructions": executed,
+        "command": spec.command(),
+        "generator": f"sqgen {__version__}",
+    }
+
+
+def _ranges(safe: tuple[int, ...]) -> list[list[int]]:
+    """Consecutive runs of safe displacements (limbs) as [first, last]."""
+    runs: list[list[int]] = []
+    for distance in safe:
+        if runs and runs[-1][1] == distance - 1:
+            runs[-1][1] = distance
+        else:
+            runs.append([distance, distance])
+    return runs
+
+
+def manifest_text(kernel: Kernel) -> str:
+    return json.dumps(manifest(kernel), indent=2) + "\n"
+
+
+def aliasing(kernel: Kernel) -> list[str]:
+    """What may overlap, as sentences."""
+    contract = kernel.spec.contract
+    size = contract.isa.limb_bits // 8
+    lines = []
+    for name, safe in kernel.verdict.overlap.items():
+        least, greatest = 1 - contract.buffers["r"], contract.buffers[name] - 1
+        if len(safe) == greatest - least + 1:
+            lines.append(f"r and {name} may overlap in any way")
+            continue
+        runs = [(first * size, last * size) for first, last in _ranges(safe)]
+        allowed = ", ".join(f"{first}" if first == last else f"{first}..{last}" for first, last in runs)
+        equal = f"r == {name} is {'allowed' if 0 in safe else 'NOT allowed'}"
+        lines.append(f"{equal}; r and {name} may overlap where r - {name} is {allowed or 'nothing'} (bytes)")
+    if contract.op == "mul":
+        lines.append("a and b may overlap in any way")
+    return lines
+
+
+def facts(kernel: Kernel) -> dict[str, Any]:
+    """Everything that the templates show."""
+    spec, contract = kernel.spec, kernel.spec.contract
+    isa, plan = contract.isa, kernel.compiled.plan
+    method = methods.method(plan.method)
+    limb_type = f"uint{isa.limb_bits}_t"
+    operands = [name for name in contract.buffers if name != "r"]
+    arguments = [f"{limb_type} *r", *(f"const {limb_type} *{name}" for name in operands)]
+    return {
+        "symbol": spec.symbol,
+        "guard": f"{spec.symbol.upper()}_H",
+        "prototype": f"void {spec.symbol}({', '.join(arguments)})",
+        "formula": "r = a * a" if contract.op == "sqr" else "r = a * b",
+        "what": f"{spec.bits}-bit {'squaring' if contract.op == 'sqr' else 'multiplication'}",
+        "isa": isa.title,
+        "core": spec.core.name,
+        "limb_type": limb_type,
+        "result_limbs": contract.buffers["r"],
+        "operand_limbs": contract.limbs,
+        "operands": operands,
+        "limb_bits": isa.limb_bits,
+        "arguments": [
+            (name, ":".join(reversed(g))) for name, g in zip(contract.buffers, isa.abi.arguments, strict=False)
+        ],
+        "abi": isa.abi.name,
+        "aliasing": aliasing(kernel),
+        "clobbers": ", ".join(kernel.clobbers),
+        "stack": kernel.verdict.stack,
+        "return_address": spec.core.pc_limbs * isa.limb_bits // 8,
+        "bytes": kernel.size,
+        "cycles": [
+            (timing.title, price.call, price.body, f"confirmed in {timing.confirmed}" if timing.confirmed else "model")
+            for timing, price in kernel.prices
+        ],
+        "method": plan.method,
+        "parameters": ", ".join(f"{name}={value}" for name, value in plan.parameters),
+        "title": method.TITLE,
+        "reference": method.REFERENCE,
+        "command": spec.command(),
+        "digest": kernel.digest,
+        "cases": kernel.verdict.cases,
+        "sha256": kernel.sha256,
+        "generator": f"sqgen {__version__}",
+        "counts": ", ".join(f"{count} {kind}" for kind, count in Counter(dict(kernel.price.counts)).most_common()),
+        "lines": [row for line in kernel.compiled.lines for row in listing(line)],
+    }
+
+
+def listing(line: Line) -> list[str]:
+    """Rows of assembly text for one instruction: its headings, then itself with its comment."""
+    rows = [f"    ; {heading}" for heading in line.heading.splitlines()]
+    if rows:
+        rows.insert(0, "")
+    text = f"    {line.instr.text()}"
+    rows.append(f"{text:<{COMMENT_COLUMN}}; {line.comment}" if line.comment else text)
+    return rows
+
+
+def _render(kernel: Kernel, template: str) -> str:
+    folder = Path(next(iter(templates.__path__))) / kernel.spec.contract.isa.template
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(folder),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,  # noqa: S701  (assembly and C, no markup)
+    )
+    return environment.get_template(template).render(facts(kernel))
+
+
+def assembly(kernel: Kernel) -> str:
+    """The `.S` file."""
+    return _render(kernel, "kernel.S.j2")
+
+
+def header(kernel: Kernel) -> str:
+    """The `.h` file."""
+    return _render(kernel, "kernel.h.j2")
+
+
+def all_files(kernel: Kernel) -> dict[str, str]:
+    """Every file of a kernel by name."""
+    symbol = kernel.spec.symbol
+    return {
+        f"{symbol}.S": assembly(kernel),
+        f"{symbol}.h": header(kernel),
+        f"{symbol}.json": manifest_text(kernel),
+    }

@@ -1,0 +1,162 @@
+"""A request to a proved kernel: the way of the data, from one end to the other."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+
+from . import answers, methods
+from .allocate import PressureError
+from .compile import Compiled, compile_plan
+from .contract import Verdict
+from .errors import Exit, UserError
+from .frame import written
+from .plan import Plan
+from .prove import prove
+from .spec import Spec
+from .table import Timing
+from .timing import Price, price
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A proved kernel.  `prices` holds the cycles by timing column, the requested core's own first."""
+
+    spec: Spec
+    compiled: Compiled
+    verdict: Verdict
+    prices: tuple[tuple[Timing, Price], ...]
+    clobbers: tuple[str, ...]
+
+    @property
+    def price(self) -> Price:
+        return self.prices[0][1]
+
+    @property
+    def size(self) -> int:
+        """Bytes of code."""
+        return len(self.compiled.image)
+
+    @property
+    def sha256(self) -> str:
+        """Of the code."""
+        return hashlib.sha256(self.compiled.image).hexdigest()
+
+    @property
+    def digest(self) -> str:
+        """Of what was proved: the contract, the code, the table it was read by, and the verdict."""
+        contract = self.spec.contract
+        statement = {
+            "op": contract.op,
+            "limbs": contract.limbs,
+            "abi": contract.isa.abi.name,
+            "core": self.spec.core.name,
+            "table": contract.isa.digest,
+            "code": self.sha256,
+            "cases": self.verdict.cases,
+            "stack": self.verdict.stack,
+            "overlap": {name: list(safe) for name, safe in self.verdict.overlap.items()},
+        }
+        return hashlib.sha256(json.dumps(statement, sort_keys=True).encode()).hexdigest()
+
+
+def make(spec: Spec) -> Kernel:
+    """The best kernel for the request, proved.  Raises UserError: limits nobody meets, or a failed proof."""
+    compiled = choose(spec)
+    verdict = prove(compiled.image, spec.contract, spec.core)
+    if verdict.fault:
+        raise UserError(
+            f"the proof failed at {verdict.fault}; this is a fault of sqgen, please report it", Exit.UNPROVED
+        )
+    isa = spec.contract.isa
+    by_timing = {
+        core.timing: core for core in isa.cores.values() if set(compiled_insns(compiled)).isdisjoint(core.lacks)
+    }
+    by_timing = {spec.core.timing: spec.core, **{k: v for k, v in by_timing.items() if k != spec.core.timing}}
+    prices = tuple(
+        (isa.timings[timing], price(isa, core, compiled.image, verdict.path)) for timing, core in by_timing.items()
+    )
+    changed = written([op for function in compiled.registers.functions for op in function.ops], isa)
+    clobbers = tuple(r for r in isa.registers if r in changed and r not in isa.abi.callee_saved)
+    return Kernel(spec, compiled, verdict, prices, clobbers)
+
+
+def compiled_insns(compiled: Compiled) -> list[str]:
+    """Names of the instructions in a kernel, in order of first use."""
+    return list(dict.fromkeys(line.instr.insn.name for line in compiled.lines))
+
+
+def choose(spec: Spec) -> Compiled:
+    """Compile what could be asked for, and pick by goal and limits."""
+    found = candidates(spec)
+    fitting = [each for each in found if fits(spec, each)]
+    if not fitting:
+        raise UserError(missed(spec, found), Exit.LIMITS)
+    return min(fitting, key=lambda each: (rank(spec, each), each.plan.method))
+
+
+def candidates(spec: Spec) -> list[Compiled]:
+    """Kernels of the methods that come into question, one for each.  Raises UserError if none compiles."""
+    contract, bits = spec.contract, spec.bits
+    names = [spec.method] if spec.method != "auto" else methods.names(contract.op)
+    unlimited = spec.max_bytes is None and spec.max_stack is None
+    best = answers.fastest(contract.isa, contract.op)
+    if spec.method == "auto" and spec.goal == "speed" and unlimited and best in names:
+        names = [str(best)]
+    found, failures = [], []
+    for name in names:
+        given = dict(spec.parameters) or answers.parameters(contract.isa, name, contract.op, bits)
+        try:
+            found.append(compile_plan(plan(spec, name, given), contract.isa))
+        except PressureError as error:
+            failures.append(error)
+    if not found:
+        raise failures[0]
+    return found
+
+
+def plan(spec: Spec, method: str, parameters: dict[str, str]) -> Plan:
+    return methods.plan(spec.contract.op, spec.contract.limbs, method, parameters)
+
+
+def cycles(spec: Spec, compiled: Compiled) -> int:
+    """Cycles of a call if every instruction runs once, as it does in straight-line code."""
+    isa = spec.contract.isa
+    return sum(isa.cycles(line.instr.insn, spec.core) for line in compiled.lines)
+
+
+def stack(compiled: Compiled) -> int:
+    """Bytes that the prologue pushes."""
+    saves = sum(line.instr.insn.frame == "save" for line in compiled.lines)
+    return saves * (compiled.isa.limb_bits // 8)
+
+
+def rank(spec: Spec, compiled: Compiled) -> int:
+    """What the goal wants small."""
+    size, time = len(compiled.image), cycles(spec, compiled)
+    return {"speed": time, "size": size, "balanced": size * time}[spec.goal]
+
+
+def fits(spec: Spec, compiled: Compiled) -> bool:
+    size_fits = spec.max_bytes is None or len(compiled.image) <= spec.max_bytes
+    return size_fits and (spec.max_stack is None or stack(compiled) <= spec.max_stack)
+
+
+def missed(spec: Spec, found: list[Compiled]) -> str:
+    """By how much the limits are missed."""
+    parts = []
+    for limit, option, measure in (
+        (spec.max_bytes, "--max-bytes", lambda c: len(c.image)),
+        (spec.max_stack, "--max-stack", stack),
+    ):
+        if limit is None:
+            continue
+        least = min(found, key=measure)
+        if measure(least) > limit:
+            parts.append(
+                f"the smallest known takes {measure(least)} bytes ({least.plan.method}),"
+                f" {measure(least) - limit} more than {option} {limit}"
+            )
+    detail = " and ".join(parts) or "no one kernel meets both limits"
+    return f"no kernel for {spec.bits}-bit {spec.contract.op} on {spec.core.name} meets the limits: {detail}"
