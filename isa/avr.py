@@ -14,7 +14,11 @@ Sources: research/avr.md and avr_kernels.md, patterns 3, 4, 6, 7, 8 and 9; [SBD1
 
 from __future__ import annotations
 
+import itertools
+from collections import deque
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import cast
 
 from sqgen.bounds import Sum
 from sqgen.code import Builder, Code, CodeError, Flag, Function, Memory, Op, Virtual, check_flags
@@ -65,19 +69,16 @@ class _Lowering:
                 self.build.emit("movw", POINTERS[self.pointers[base]][0], low)
         self.zero = self.build.limb("zero")
         self.build.emit("eor", self.zero, self.zero, fresh=True)
-        steps = list(self.plan.steps)
-        while steps:
-            step = steps.pop(0)
+        steps = self.plan.steps
+        for index, step in enumerate(steps):
             match step:
                 case Block(title):
                     self.build.heading(title)
-                case Product():
+                case Product() if not self.on_diagonal(step):
                     self.product(step)
                 case Double(first, last):
-                    diagonal = []
-                    while steps and isinstance(steps[0], Product):
-                        diagonal.append(steps.pop(0))
-                    self.finish_block(first, last, diagonal)
+                    following = itertools.takewhile(lambda other: isinstance(other, Product), steps[index + 1 :])
+                    self.finish_block(first, last, cast(list[Product], list(following)))
                 case Load(column):
                     self.load(column)
                 case Store(column):
@@ -88,6 +89,10 @@ class _Lowering:
         saved = self.isa.abi.callee_saved
         pool.sort(key=lambda register: (register in saved, -self.isa.slots[register]))
         return Code((Function("", tuple(self.build.ops), tuple(pool)),))
+
+    def on_diagonal(self, cell: Product) -> bool:
+        """Whether the cell belongs to the step of doubling before it."""
+        return self.plan.op == "sqr" and cell.i == cell.j
 
     def operand(self, cell: Product) -> tuple[Virtual, Virtual]:
         second = self.operands["a" if self.plan.op == "sqr" else "b"]
@@ -273,53 +278,52 @@ def finish(code: Code, plan: Plan, isa: Isa) -> Code:
 
 def _address(ops: Sequence[Op], walks: dict[str, str]) -> list[Op]:
     """`load` and `store` become instructions; each pointer is moved when a displacement does not reach."""
-    accesses: dict[str, list[int]] = {}
+    accesses: dict[str, deque[int]] = {}
     for op in ops:
-        if op.insn in ("load", "store"):
-            assert isinstance(op.args[1], Memory)
-            accesses.setdefault(op.args[1].base, []).append(op.args[1].offset)
-    at = dict.fromkeys(accesses, 0)
+        if isinstance(op.args[-1] if op.args else None, Memory):
+            where = cast(Memory, op.args[-1])
+            accesses.setdefault(where.base, deque()).append(where.offset)
+    walkers = {base: _Walker(walks[base], offsets) for base, offsets in accesses.items()}
     out: list[Op] = []
     for op in ops:
-        if op.insn not in ("load", "store"):
+        if isinstance(op.args[-1] if op.args else None, Memory):
+            out += walkers[cast(Memory, op.args[-1]).base].access(op)
+        else:
             out.append(op)
-            continue
-        register, where = op.args
-        assert isinstance(where, Memory)
-        pointer, upcoming = walks[where.base], accesses[where.base]
-        upcoming.pop(0)
-        reach = 0 if pointer == "X" else 63
-        if not 0 <= where.offset - at[where.base] <= reach:
-            target = where.offset if pointer == "X" else max(0, where.offset - reach // 2)
-            out += _move_pointer(pointer, target - at[where.base], op.heading)
-            op = Op(op.insn, op.args)
-            at[where.base] = target
-        displacement = where.offset - at[where.base]
-        step = pointer == "X" and bool(upcoming) and upcoming[0] == where.offset + 1
-        at[where.base] += step
-        out.append(_access(op, register, pointer, displacement, step))
     return out
 
 
-def _access(op: Op, register: object, pointer: str, displacement: int, step: bool) -> Op:
-    """One load or store through a pointer."""
-    limb = str(register)
-    short = {"load": "ld", "store": "st"}[op.insn]
-    if pointer == "X":
-        return Op(f"{short}_x{'p' if step else ''}", (limb,), heading=op.heading)
-    return Op(f"{short}d_{pointer.lower()}", (limb, displacement), heading=op.heading)
+class _Walker:
+    """A pointer register that walks over a buffer: X steps by itself, Y and Z reach 63 limbs ahead."""
 
+    def __init__(self, pointer: str, offsets: deque[int]) -> None:
+        self.pointer, self.upcoming = pointer, offsets
+        self.at = 0  # the limb it points at
 
-def _move_pointer(pointer: str, distance: int, heading: str) -> list[Op]:
-    """ADIW or SBIW, as often as needed."""
-    moves = []
-    name = "adiw" if distance > 0 else "sbiw"
-    distance = abs(distance)
-    while distance:
-        part = min(distance, 63)
-        moves.append(Op(name, (POINTERS[pointer][0], part), heading="" if moves else heading))
-        distance -= part
-    return moves
+    def access(self, op: Op) -> list[Op]:
+        """The instructions for one load or store."""
+        offset = self.upcoming.popleft()
+        reach = 0 if self.pointer == "X" else 63
+        moves: list[Op] = []
+        if not 0 <= offset - self.at <= reach:
+            moves = self.move(max(0, offset - reach // 2) - self.at)
+        short = {"load": "ld", "store": "st"}[op.insn]
+        limb = str(op.args[0])
+        if self.pointer == "X":
+            step = bool(self.upcoming) and self.upcoming[0] == offset + 1
+            self.at += step
+            moves.append(Op(f"{short}_x{'p' if step else ''}", (limb,)))
+        else:
+            moves.append(Op(f"{short}d_{self.pointer.lower()}", (limb, offset - self.at)))
+        moves[0] = replace(moves[0], heading=op.heading)
+        return moves
+
+    def move(self, distance: int) -> list[Op]:
+        """ADIW or SBIW, as often as needed."""
+        self.at += distance
+        name = "adiw" if distance > 0 else "sbiw"
+        parts = [63] * (abs(distance) // 63) + [abs(distance) % 63]
+        return [Op(name, (POINTERS[self.pointer][0], part)) for part in parts if part]
 
 
 def _join_moves(ops: Sequence[Op], isa: Isa) -> list[Op]:

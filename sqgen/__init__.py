@@ -1,14 +1,13 @@
 """sqgen: a compiler for squaring and multiplying big integers on small processors."""
 
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 
-# In a bare checkout `isa`, `schedules` and `templates` lie beside this folder; installed, inside it.
-_TOP = Path(__file__).resolve().parent.parent
-if (_TOP / "isa" / "avr.toml").is_file():
-    __path__.append(str(_TOP))
+from .places import CHECKOUT, folder
+
+if CHECKOUT:  # `sqgen.isa`, `sqgen.schedules` and `sqgen.templates` lie beside this folder
+    __path__.append(str(folder("isa").parent))
 
 try:
     __version__ = version("sqgen")
 except PackageNotFoundError:  # a bare checkout
-    __version__ = "0"
+    __version__ = "0.1.0"

@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import cast
 
-from .code import CodeError, Function, Memory, Op, Virtual
+from .code import CodeError, Function, Op, Virtual
 from .errors import Exit, UserError
 
 
@@ -41,7 +40,7 @@ def verify(before: Function, after: Function) -> None:
                 if isinstance(virtual, Virtual) and virtual in original.writes:
                     holds[str(register)] = virtual
         elif op.insn == "load" and op.args[1] in homes:
-            holds[str(op.args[0])] = homes[cast(Memory, op.args[1])]
+            holds[str(op.args[0])] = homes[op.args[1]]
         else:
             raise CodeError(f"{op.text().strip()} does not follow from the code before allocation")
     if rest:
@@ -158,7 +157,7 @@ class _Allocator:
         unsaved = [r for r in free if r in self.touched or r not in self.saved]
         candidates = unsaved or free
         alone = [register for register in candidates if self.neighbour(register) not in free]
-        return (alone or candidates or [None])[0]
+        return next(iter(alone or candidates), None)
 
     def evict(self, op: Op, index: int, pinned: tuple[Virtual, ...]) -> str:
         """Free the register of the reloadable variable whose next use is farthest away."""

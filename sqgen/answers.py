@@ -11,13 +11,13 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from . import schedules
+from .places import folder
 from .table import Isa
 
 
 def path(isa: Isa) -> Path:
     """The file of an instruction set's answers."""
-    return Path(next(iter(schedules.__path__))) / "answers" / f"{isa.name}.toml"
+    return folder("schedules") / "answers" / f"{isa.name}.toml"
 
 
 @functools.cache

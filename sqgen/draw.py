@@ -15,16 +15,12 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 from string import ascii_letters
 
 import jinja2
 
+from .places import folder
 from .plan import Block, Plan, Product, Store
-
-TEMPLATES = Path(__file__).resolve().parent.parent / "templates"
-if not TEMPLATES.is_dir():  # installed: sqgen/templates beside this file
-    TEMPLATES = Path(__file__).resolve().parent / "templates"
 
 LEGEND_LIMIT = 24  # more blocks than this, and the legend leaves out the middle
 LEGEND_HEAD, LEGEND_TAIL = 17, 3
@@ -196,7 +192,7 @@ class _Canvas:
         if picture.square:
             notes.append("a counts twice, " + ("*a once" if self.scale == 1 else "on the lowest line once"))
         if self.scale > 1:
-            notes.append(f"a character stands for up to {2 * self.scale**2} cells; all cells are in the SVG")
+            notes += [f"a character stands for up to {self.scale**2} cells", "the SVG shows every cell"]
         if len(picture.groups) > len(ascii_letters):
             notes.append(f"{len(picture.groups)} blocks: the letters repeat")
         return notes
@@ -267,7 +263,7 @@ def svg(plan: Plan) -> str:
 @functools.cache
 def _template() -> jinja2.Template:
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES),
+        loader=jinja2.FileSystemLoader(folder("templates")),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,

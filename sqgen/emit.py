@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import jinja2
 
-from . import __version__, methods, templates
+from . import __version__, methods
 from .compile import Line
 from .kernel import Kernel
+from .places import folder
 
 SCHEMA = 1
 COMMENT_COLUMN = 28
@@ -142,14 +142,13 @@ def listing(line: Line) -> list[str]:
 
 
 def _render(kernel: Kernel, template: str) -> str:
-    folder = Path(next(iter(templates.__path__))) / kernel.spec.contract.isa.template
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(folder),
+        loader=jinja2.FileSystemLoader(folder("templates") / kernel.spec.contract.isa.template),
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
-        autoescape=False,  # noqa: S701  (assembly and C, no markup)
+        autoescape=False,
     )
     return environment.get_template(template).render(facts(kernel))
 

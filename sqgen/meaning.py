@@ -23,6 +23,7 @@ V = TypeVar("V")
 
 # A linear expression over immediates, such as b + 1: (constant, ((name, factor), ...)).
 Count = tuple[int, tuple[tuple[str, int], ...]]
+CONSTANT: Count = (0, ())
 
 
 @dataclass(frozen=True)
@@ -146,7 +147,7 @@ class _Parser:
         return (int(token), ()) if token.isdigit() else (0, ((token, 1),))
 
     def term(self, sign: int) -> Term:
-        factor, exponent, names = sign, (0, ()), []
+        factor, exponent, names = sign, CONSTANT, []
         while True:
             token = self.take()
             if token == "2" and self.peek() == "^":
@@ -356,7 +357,7 @@ class _Run:
         if len(equation.digits) != 1 or len(equation.terms) != 1:
             return False
         term, name = equation.terms[0], equation.digits[0].name
-        if term.factor != 1 or term.exponent != (0, ()) or len(term.names) != 1 or not name.endswith("'"):
+        if term.factor != 1 or term.exponent != CONSTANT or len(term.names) != 1 or not name.endswith("'"):
             return False
         source = self.places.get(term.names[0])
         target = self.places[name[:-1]]

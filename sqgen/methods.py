@@ -9,8 +9,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol, cast
 
-from . import cover, schedules
+from . import cover
 from .errors import UserError
+from .places import folder
 from .plan import Plan, Step
 from .table import nearest
 
@@ -52,13 +53,13 @@ class Method(Protocol):
 
 def names(op: str | None = None) -> list[str]:
     """Names of all methods, or of those that can do `op`."""
-    found = sorted(info.name.replace("_", "-") for info in pkgutil.iter_modules(schedules.__path__))
+    found = sorted(info.name.replace("_", "-") for info in pkgutil.iter_modules([str(folder("schedules"))]))
     return [name for name in found if op is None or op in method(name).OPS]
 
 
 def method(name: str) -> Method:
     """The method of that name; UserError with the nearest name otherwise."""
-    known = {info.name.replace("_", "-") for info in pkgutil.iter_modules(schedules.__path__)}
+    known = names()
     if name not in known:
         raise UserError(f"unknown method '{name}'{nearest(name, known)}")
     return cast(Method, importlib.import_module(f"sqgen.schedules.{name.replace('-', '_')}"))

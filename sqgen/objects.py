@@ -37,7 +37,7 @@ def read(path: Path, isa: Isa, symbol: str | None) -> CodeBytes:
         raise
     except (ELFError, ValueError, KeyError, IndexError, TypeError, AttributeError, OverflowError, MemoryError) as error:
         raise UserError(f"'{path}' is a damaged ELF file: {error or type(error).__name__}", Exit.FILE) from None
-    except Exception as error:  # pyelftools' parser raises many kinds on truncated files  # noqa: BLE001
+    except Exception as error:  # pyelftools' parser raises many kinds on truncated files
         raise UserError(f"'{path}' is a damaged ELF file: {type(error).__name__}", Exit.FILE) from None
 
 

@@ -58,12 +58,12 @@ class _Proof:
                     atom, at = split
                     waiting += [(state.fork(atom, value), at) for value in (1, 0)]
                     if cases + len(waiting) > CASES:
-                        self.fail(at, f"the proof needs more than {CASES} cases")
+                        raise self.failure(at, f"the proof needs more than {CASES} cases")
                     continue
                 cases += 1
                 self.finish(state)
                 if first is not None and first.path != state.path:
-                    self.fail(state.path[-1], "the path depends on a secret")
+                    raise self.failure(state.path[-1], "the path depends on a secret")
                 first = first or state
         except _Failed as failed:
             return Verdict(self.contract, failed.fault, (), 0, {}, cases)
@@ -117,7 +117,7 @@ class _Proof:
         while True:
             self.steps += 1
             if self.steps > STEPS:
-                self.fail(at, f"no end after {STEPS} instructions")
+                raise self.failure(at, f"no end after {STEPS} instructions")
             try:
                 instr = self.decode(at)
             except DecodeError as error:
@@ -127,17 +127,16 @@ class _Proof:
             try:
                 if instr.insn.control:
                     following = self.flow(state, instr, at)
-                    if following is None:
-                        state.path.append(at - self.entry)
-                        return None
                 else:
-                    following = at + instr.insn.size
                     self.plain(state, instr)
+                    following = at + instr.insn.size
             except Split as split:
                 return split.atom, at
             except Refused as refused:
-                self.fail(at, str(refused))
+                raise self.failure(at, str(refused)) from None
             state.path.append(at - self.entry)
+            if following is None:
+                return None
             at = following
 
     def decode(self, at: int) -> Instr:
@@ -148,9 +147,9 @@ class _Proof:
 
     def allowed(self, instr: Instr, at: int) -> None:
         if instr.insn.name in self.core.lacks:
-            self.fail(at, f"{self.core.name} has no such instruction")
+            raise self.failure(at, f"{self.core.name} has no such instruction")
         if not instr.insn.constant_time:
-            self.fail(at, f"not constant-time on {self.core.name}")
+            raise self.failure(at, f"not constant-time on {self.core.name}")
 
     def plain(self, state: State, instr: Instr) -> None:
         """An instruction that goes on to the next one."""
@@ -263,10 +262,10 @@ class _Proof:
         for register in self.isa.abi.callee_saved:
             slot = self.isa.slots[register]
             if state.slots[slot] != self.initial[slot]:
-                self.fail(at, f"{register} is not restored")
+                raise self.failure(at, f"{register} is not restored")
         for register in self.isa.abi.zero_on_return:
             if state.slots[self.isa.slots[register]] != ZERO:
-                self.fail(at, f"{register} is not zero on return")
+                raise self.failure(at, f"{register} is not zero on return")
         self.result(state)
 
     def result(self, state: State) -> None:
@@ -275,7 +274,7 @@ class _Proof:
         for column in range(2 * n):
             cell = state.memory.get(("r", column))
             if not isinstance(cell, dict):
-                self.fail(self.atoms.here, "this limb of the result is never written", column)
+                raise self.failure(self.atoms.here, "this limb of the result is never written", column)
             terms.append((1 << (limb * column), cell))
         first = self.operands["a"]
         second = self.operands.get("b", first)
@@ -326,18 +325,21 @@ class _Proof:
         weight = left[atom] % modulus
         column = ((weight & -weight).bit_length() - 1) // self.isa.limb_bits
         if atom == ONE or atom in self.atoms.factors:
-            self.fail(self.atoms.here, "the result is not the product: a term is missing, or counts too often", column)
+            raise self.failure(
+                self.atoms.here, "a product is missing in the result, or counts too often", column
+            )
         at = self.atoms.origin[atom]
         if atom in self.atoms.relation:
-            self.fail(at, "what this instruction carries out is not added where it belongs", column)
-        self.fail(at, "the result depends on something that is no operand", column)
+            raise self.failure(at, "what this instruction carries out is not added where it belongs", column)
+        raise self.failure(at, "the result depends on something that is no operand", column)
 
-    def fail(self, at: int, message: str, column: int | None = None) -> None:
+    def failure(self, at: int, message: str, column: int | None = None) -> _Failed:
+        """A fault of the instruction at `at`."""
         try:
             text = self.decode(at).text()
         except DecodeError:
             text = "?"
-        raise _Failed(Fault(at - self.entry, text, message, column))
+        return _Failed(Fault(at - self.entry, text, message, column))
 
 
 def overlap(state: State) -> dict[str, tuple[int, ...]]:

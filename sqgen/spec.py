@@ -14,9 +14,9 @@ from .table import Core, isa
 
 GOALS = ("speed", "size", "balanced")
 _C_WORDS = frozenset(
-    "auto break case char const continue default do double else enum extern float for goto if inline int long register"
-    " restrict return short signed sizeof static struct switch typedef union unsigned void volatile while"
-    " class delete namespace new operator private protected public template this throw try using virtual".split()
+    """auto break case char const continue default do double else enum extern float for goto if inline int long
+    register restrict return short signed sizeof static struct switch typedef union unsigned void volatile while
+    class delete namespace new operator private protected public template this throw try using virtual""".split()  # noqa: SIM905
 )
 
 

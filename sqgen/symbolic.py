@@ -121,7 +121,8 @@ class State:
 
     def digits(self, value: Form, widths: Sequence[int], signs: Sequence[int], slots: Sequence[int]) -> Sequence[Form]:
         """Split into digits, lowest first, by what is provable; fresh atoms with a relation for the rest."""
-        rest, found = value, []
+        found: list[Form] = []
+        rest = value
         total = sum(widths) - widths[-1]
         pointer = bool(rest) and self.atoms.is_public(rest) and self.ignored(slots[-1])
         if pointer:  # short forms for pointers; the digit above is then any integer
@@ -139,7 +140,7 @@ class State:
         """The form, or an atom equal to it where its atoms' ranges say less than that it has `width` bits."""
         low, high = self.atoms.range(form)
         limit = (1 << width) - 1
-        if 0 <= low and high <= limit or width == 0:
+        if (low >= 0 and high <= limit) or width == 0:
             return form
         return self.name(form, width)
 
@@ -154,7 +155,7 @@ class State:
         """(form mod 2^width, form >> width), if both are forms; the second one goes to the slot `above`."""
         size = 1 << width
         low, high = self.atoms.range(form)
-        if 0 <= low and high < size:
+        if low >= 0 and high < size:
             return form, ZERO
         candidates = [form]
         if width < self.contract.isa.limb_bits:  # a single bit: what the limb was made of may show it
@@ -162,7 +163,7 @@ class State:
         for candidate in candidates:
             lower = {atom: c % size for atom, c in candidate.items() if c % size}
             low, high = self.atoms.range(lower)
-            if 0 <= low and high < size:
+            if low >= 0 and high < size:
                 return lower, self.shifted(candidate, lower, width)
         if (
             self.ignored(above)
@@ -197,8 +198,10 @@ class State:
     def fresh(self, form: Form, widths: Sequence[int], signs: Sequence[int], open_top: bool = False) -> list[Form]:
         """New atoms for the digits of a form; `open_top`: the highest one may be any integer."""
         public = self.atoms.is_public(form)
-        low, high = self.atoms.range(form)
-        atoms, weights, below = [], [], 0
+        high = self.atoms.range(form)[1]
+        atoms: list[int] = []
+        weights: list[int] = []
+        below = 0
         for width, sign in zip(widths, signs, strict=True):
             limit = (1 << width) - 1
             if len(atoms) == len(widths) - 1 and sign > 0:

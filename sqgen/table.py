@@ -18,10 +18,9 @@ from typing import Any
 
 from . import meaning
 from .errors import Exit, UserError
+from .places import folder
 
-TABLES = Path(__file__).resolve().parent.parent / "isa"
-if not TABLES.is_dir():  # installed: sqgen/isa beside this file
-    TABLES = Path(__file__).resolve().parent / "isa"
+TABLES = folder("isa")
 
 
 class TableError(ValueError):
@@ -157,7 +156,6 @@ class Isa:
     timings: Mapping[str, Timing]
     cores: Mapping[str, Core]
     assemblers: tuple[Assembler, ...]
-    oracles: Mapping[str, str]
     insns: Mapping[str, Insn]
     slots: Mapping[str, int]
     widths: tuple[int, ...]
@@ -285,7 +283,6 @@ class _Loader:
                 Assembler(entry["name"], entry.get("module", ""), tuple(entry["command"]), entry["package"])
                 for entry in raw.get("assemblers", ())
             ),
-            oracles=raw.get("oracles", {}),
             insns={name: self.insn(name, entry) for name, entry in raw["insn"].items()},
             slots=self.slots,
             widths=self.widths,
@@ -296,7 +293,7 @@ class _Loader:
         bits, fixed, mask, fields = _encoding(name, entry["encoding"], operands)
         cycles = entry.get("cycles", 1)
         if isinstance(cycles, int):
-            cycles = {timing: cycles for timing in self.timings}
+            cycles = dict.fromkeys(self.timings, cycles)
         lines = tuple(entry.get("meaning", ()))
         statements = tuple(meaning.parse(line) for line in lines)
         return Insn(
@@ -323,7 +320,7 @@ class _Loader:
     @functools.cache  # noqa: B019  (one loader lives as long as its table)
     def places(self) -> dict[str, tuple[int, ...]]:
         """Slots of every name that a meaning may use without its being an operand."""
-        places = {name: (slot,) for name, slot in self.slots.items()}
+        places: dict[str, tuple[int, ...]] = {name: (slot,) for name, slot in self.slots.items()}
         places.update({name: tuple(self.slots[part] for part in parts) for name, parts in self.wide.items()})
         return places
 

@@ -193,4 +193,4 @@ def test_text_of_four_limbs() -> None:
 
 def test_text_says_when_a_character_is_several_cells() -> None:
     text = draw.terminal(plan("mul", 64, "product-scanning"))
-    assert "up to 8 cells" in text and "128 blocks: the letters repeat" in text and "… 108 more …" in text
+    assert "up to 4 cells" in text and "128 blocks: the letters repeat" in text and "… 108 more …" in text

@@ -1,0 +1,52 @@
+# make run   a kernel from nothing: virtual environment, install, the main job.  Needs Python 3.11 or later, nothing else.
+# make test  what the tests need from apt and pip, then the tests, the linter and the type checker.
+# make sim   only the tests against the outside simulators.
+
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+APT    := gcc libc6-dev gcc-avr avr-libc binutils-avr libsimavr-dev libelf-dev qemu-system-misc
+
+.PHONY: run test sim answers mutate clean
+
+run: $(VENV)/installed
+	$(BIN)/sqgen --isa avr --bits 192 --method sbd
+	@echo; sed -n '1,40p' out/sqgen_sqr192_avr.S
+
+test: $(VENV)/tested-with packages
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -n auto
+
+sim: $(VENV)/tested-with packages
+	$(BIN)/python -m pytest -n auto -m simulator
+
+answers: $(VENV)/installed  # search for the parameters in schedules/answers; takes minutes
+	$(BIN)/python -m sqgen.tune --isa avr
+
+mutate: $(VENV)/tested-with packages  # every single-instruction change of more and larger kernels; takes minutes
+	$(BIN)/python -m pytest -n auto -m mutate
+
+$(VENV)/installed: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --editable .
+	@touch $@
+
+$(VENV)/tested-with: $(VENV)/installed
+	$(BIN)/pip install --quiet --editable '.[test]'
+	@touch $@
+
+# Debian packages that are missing are installed if we are root; otherwise the tests say what they skip.
+.PHONY: packages
+packages:
+	@missing=""; for p in $(APT); do dpkg -s $$p >/dev/null 2>&1 || missing="$$missing $$p"; done; \
+	if [ -z "$$missing" ]; then exit 0; fi; \
+	if [ "$$(id -u)" = 0 ]; then \
+	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing; \
+	elif sudo -n true 2>/dev/null; then \
+	    sudo apt-get update -qq && sudo DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing; \
+	else echo "not installed, tests that need them are skipped:$$missing"; fi
+
+clean:
+	rm -rf $(VENV) build *.egg-info

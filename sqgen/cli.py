@@ -1,0 +1,279 @@
+"""The command line: options to a request, a kernel to files and a short table."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+
+import click
+from click.shell_completion import CompletionItem
+
+from . import __version__
+from .errors import EXIT_MEANING, Exit, UserError
+
+if TYPE_CHECKING:
+    from .kernel import Kernel
+
+F = TypeVar("F", bound=Callable[..., Any])
+DUMPS = ("plan", "code", "registers", "bytes")
+EXIT_TEXT = "\b\nExit codes:\n" + "\n".join(f"  {code.value}  {text}" for code, text in EXIT_MEANING.items())
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run the command line and exit; every expected failure is one line on stderr and a code of `Exit`."""
+    code: int = Exit.OK
+    try:
+        cli.main(args=list(arguments) if arguments is not None else None, prog_name="sqgen", standalone_mode=False)
+    except click.exceptions.Exit as stop:
+        code = stop.exit_code
+    except UserError as error:
+        code = _complain(str(error), error.code)
+    except click.Abort:
+        code = _complain("stopped", Exit.USAGE)
+    except click.ClickException as error:
+        code = _complain(error.format_message(), Exit.USAGE)
+    except BrokenPipeError:  # the reader of our output went away: nothing is wrong
+        sys.stderr.close()
+    except OSError as error:
+        code = _complain(f"cannot write the output: {error.strerror or error}", Exit.FILE)
+    sys.exit(code)
+
+
+def _complain(message: str, code: Exit) -> int:
+    click.echo("Error: " + " ".join(message.split()), err=True)
+    return code
+
+
+# ---- completion: values come from the tables, read when a shell asks ------------------------------------------------
+
+
+def _isas(context: click.Context, parameter: click.Parameter, start: str) -> list[CompletionItem]:
+    from .table import isa_names  # noqa: PLC0415  (imports are lazy to keep the start fast)
+
+    return [CompletionItem(name) for name in isa_names() if name.startswith(start)]
+
+
+def _cores(context: click.Context, parameter: click.Parameter, start: str) -> list[CompletionItem]:
+    from .table import isa, isa_names  # noqa: PLC0415
+
+    names = [context.params["isa"]] if context.params.get("isa") else isa_names()
+    return [CompletionItem(core) for name in names for core in isa(name).cores if core.startswith(start)]
+
+
+def _methods(context: click.Context, parameter: click.Parameter, start: str) -> list[CompletionItem]:
+    from . import methods  # noqa: PLC0415
+
+    return [CompletionItem(name) for name in ("auto", *methods.names()) if name.startswith(start)]
+
+
+def _pairs(context: click.Context, parameter: click.Parameter, given: Sequence[str]) -> dict[str, str]:
+    """`NAME=VALUE` options as a dictionary."""
+    pairs: dict[str, str] = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals or not name or not value:
+            raise click.BadParameter(f"'{text}' is not NAME=VALUE", context, parameter)
+        if name in pairs:
+            raise click.BadParameter(f"'{name}' is given twice", context, parameter)
+        pairs[name] = value
+    return pairs
+
+
+def _op_option(command: F) -> F:
+    return click.option("--op", default="sqr", show_default=True, metavar="sqr|mul", help="Operation.")(command)
+
+
+def _parameter_option(command: F) -> F:
+    text = "A parameter of the method, see `sqgen methods`."
+    option = click.option("-p", "parameters", multiple=True, metavar="NAME=VALUE", callback=_pairs, help=text)
+    return option(command)
+
+
+@click.group(invoke_without_command=True, epilog=EXIT_TEXT, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--isa", metavar="NAME", shell_complete=_isas, help="Instruction set.")
+@click.option("--core", metavar="NAME", shell_complete=_cores, help="Processor, see `sqgen cores`.")
+@_op_option
+@click.option("--bits", type=int, metavar="N", help="Size of an operand in bits.")
+@click.option(
+    "--method", default="auto", show_default=True, metavar="NAME", shell_complete=_methods, help="See `sqgen methods`."
+)
+@_parameter_option
+@click.option("--symbol", metavar="NAME", help="Name of the function.  [default: sqgen_<op><bits>_<isa>]")
+@click.option("--out", type=click.Path(path_type=Path), help="Folder for the files.  [default: out]")
+@click.option(
+    "--goal", default="speed", show_default=True, metavar="speed|size|balanced", help="What `auto` looks for."
+)
+@click.option("--max-bytes", type=int, metavar="N", help="Most bytes of code.")
+@click.option("--max-stack", type=int, metavar="N", help="Most bytes of stack, the return address not counted.")
+@click.option("--json", "as_json", is_flag=True, help="Print the manifest and nothing else.")
+@click.option("--stdout", "as_assembly", is_flag=True, help="Print the assembly and nothing else.")
+@click.option("--dump", type=click.Choice(DUMPS), help="Print one stage of the compilation and nothing else.")
+@click.option("--quiet", is_flag=True, help="Write the files and print nothing.")
+@click.version_option(__version__, message="sqgen %(version)s")
+@click.pass_context
+def cli(context: click.Context, /, **options: Any) -> None:
+    """Make an assembly function that squares or multiplies big integers: proved, timed, constant-time.
+
+    \b
+        sqgen --isa avr --bits 192 --method sbd
+
+    writes out/sqgen_sqr192_avr.S, .h and .json.  With --json, --stdout or --dump nothing is written unless --out is
+    given.
+    """
+    if context.invoked_subcommand is not None:
+        return
+    if not any(value for name, value in options.items() if name in ("isa", "bits")):
+        click.echo(context.get_help())
+        return
+    _make(options)
+
+
+def _make(options: dict[str, Any]) -> None:
+    """The main job."""
+    for name in ("isa", "bits"):
+        if options[name] is None:
+            raise UserError(f"say --{name}, as in `sqgen --isa avr --bits 192`")
+    printed = [name for name in ("as_json", "as_assembly", "dump") if options[name]]
+    if len(printed) > 1:
+        raise UserError("--json, --stdout and --dump each want the output for themselves; give one of them")
+    from . import emit, files, kernel  # noqa: PLC0415
+    from .spec import spec  # noqa: PLC0415
+
+    chosen = ("op", "core", "method", "parameters", "goal", "max_bytes", "max_stack", "symbol")
+    made = kernel.make(spec(options["isa"], options["bits"], **{name: options[name] for name in chosen}))
+    written: list[Path] = []
+    if not printed or options["out"]:
+        written = files.write_all(options["out"] or Path("out"), emit.all_files(made))
+    if options["as_json"]:
+        click.echo(emit.manifest_text(made), nl=False)
+    elif options["as_assembly"]:
+        click.echo(emit.assembly(made), nl=False)
+    elif options["dump"]:
+        click.echo(_dump(made, options["dump"]), nl=False)
+    elif not options["quiet"]:
+        from . import report  # noqa: PLC0415
+
+        click.echo(report.kernel_table(made, written), nl=False)
+
+
+def _dump(made: Kernel, stage: str) -> str:
+    """A stage of the compilation as text."""
+    from .emit import listing  # noqa: PLC0415
+
+    if stage == "plan":
+        return made.compiled.plan.text()
+    if stage == "code":
+        return made.compiled.code.text()
+    if stage == "registers":
+        return made.compiled.registers.text()
+    rows, at = [], 0
+    for line in made.compiled.lines:
+        text = listing(line)
+        size = line.instr.insn.size
+        rows += text[:-1]
+        rows.append(f"{at:05x}  {made.compiled.image[at : at + size].hex(' '):<12}{text[-1].strip()}")
+        at += size
+    return "\n".join(rows) + "\n"
+
+
+@cli.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--isa", required=True, metavar="NAME", shell_complete=_isas, help="Instruction set.")
+@click.option("--core", metavar="NAME", shell_complete=_cores, help="Processor, see `sqgen cores`.")
+@_op_option
+@click.option("--bits", type=int, required=True, metavar="N", help="Size of an operand in bits.")
+@click.option("--symbol", metavar="NAME", help="The function, where the file has several.")
+def prove(file: Path, isa: str, core: str | None, **asked: Any) -> None:
+    """Prove that a function in an object or ELF FILE, whoever made it, squares or multiplies for all inputs."""
+    from . import objects, report  # noqa: PLC0415
+    from .contract import contract  # noqa: PLC0415
+    from .prove import prove as prove_bytes  # noqa: PLC0415
+    from .table import isa as isa_of  # noqa: PLC0415
+
+    which = isa_of(isa)
+    what = contract(which, asked["op"], asked["bits"])
+    chosen = which.core(core or which.default_core)
+    code = objects.read(file, which, asked["symbol"])
+    verdict = prove_bytes(code.image, what, chosen, code.entry)
+    if verdict.fault:
+        from .interpret import counterexample  # noqa: PLC0415
+
+        example = counterexample(code.image, what, chosen, code.entry)
+        raise UserError(report.refusal(code.symbol, verdict, example), Exit.UNPROVED)
+    click.echo(report.proof_table(code, verdict, chosen), nl=False)
+
+
+@cli.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--isa", metavar="NAME", shell_complete=_isas, help="Instruction set.  [default: the manifest's]")
+@click.option("--core", metavar="NAME", shell_complete=_cores, help="Processor.  [default: the manifest's]")
+@click.option("--op", metavar="sqr|mul", help="Operation.  [default: the manifest's]")
+@click.option("--bits", type=int, metavar="N", help="Size of an operand in bits.  [default: the manifest's]")
+@click.option("--symbol", metavar="NAME", help="The function.  [default: the manifest's]")
+@click.option("--runs", type=click.IntRange(1, 100_000), default=300, show_default=True, help="Operands tried.")
+def check(file: Path, runs: int, **given: Any) -> None:
+    """Run a kernel, a .S, .o or ELF FILE, in the outside simulator and compare with its manifest beside it.
+
+    Values on structured and random operands, cycles, stack, registers, memory around the buffers, and all again with
+    an interrupt before every instruction.
+    """
+    from . import report  # noqa: PLC0415
+    from .judging import judge  # noqa: PLC0415
+
+    click.echo(report.check_table(judge(file, given, runs)), nl=False)
+
+
+@cli.command()
+@click.option("--isa", metavar="NAME", shell_complete=_isas, help="Only this instruction set.")
+def cores(isa: str | None) -> None:
+    """List the processors."""
+    from . import report  # noqa: PLC0415
+    from .table import isa as isa_of  # noqa: PLC0415
+    from .table import isa_names  # noqa: PLC0415
+
+    click.echo(report.cores_table([isa_of(name) for name in ([isa] if isa else isa_names())]), nl=False)
+
+
+@cli.command("methods")
+@click.argument("name", required=False, shell_complete=_methods)
+def list_methods(name: str | None) -> None:
+    """List the methods and their parameters, or explain the method NAME."""
+    from . import methods, report  # noqa: PLC0415
+
+    click.echo(methods.picture(name) + "\n" if name else report.methods_table(), nl=False)
+
+
+@cli.command()
+@click.option("--method", required=True, metavar="NAME", shell_complete=_methods, help="See `sqgen methods`.")
+@click.option("--limbs", type=int, metavar="N", help="Length of an operand in limbs.")
+@click.option("--bits", type=int, metavar="N", help="Size of an operand in bits, with --isa.")
+@click.option(
+    "--isa",
+    default="avr",
+    show_default=True,
+    metavar="NAME",
+    shell_complete=_isas,
+    help="Whose limbs --bits counts in.",
+)
+@_op_option
+@_parameter_option
+@click.option("--svg", type=click.Path(path_type=Path), help="Write the picture to this file.")
+def show(method: str, op: str, parameters: dict[str, str], svg: Path | None, **size: Any) -> None:
+    """Draw the order in which a method visits the cells of the triangle or rhombus, and its blocks."""
+    from . import answers, draw, files, methods  # noqa: PLC0415
+    from .contract import contract  # noqa: PLC0415
+    from .table import isa as isa_of  # noqa: PLC0415
+
+    which = isa_of(size["isa"])
+    if (size["limbs"] is None) == (size["bits"] is None):
+        raise UserError("say either --bits or --limbs, as in `sqgen show --method sbd --bits 160`")
+    what = contract(which, op, size["bits"] if size["limbs"] is None else size["limbs"] * which.limb_bits)
+    given = parameters or answers.parameters(which, method, op, what.limbs * which.limb_bits)
+    plan = methods.plan(op, what.limbs, method, given)
+    if svg:
+        files.write_all(svg.parent, {svg.name: draw.svg(plan)})
+        click.echo(f"wrote {svg}")
+    else:
+        click.echo(draw.terminal(plan), nl=False)

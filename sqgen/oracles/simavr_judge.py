@@ -1,0 +1,121 @@
+"""A kernel in simavr: values, cycles, stack, registers, memory around the buffers, interrupts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqgen.check import Report
+from sqgen.contract import Contract
+from sqgen.encode import decode
+from sqgen.errors import Exit, UserError
+from sqgen.interpret import operands
+from sqgen.oracles import OracleFailed, OracleMissing, simavr
+from sqgen.table import Core
+from sqgen.timing import framing
+
+GUARD = 32  # bytes looked at on either side of every buffer
+RAM = 0x0100  # first address of the RAM used
+STACK_TOP = 0x0FFF
+SREG_I = 0x80  # the interrupt enable bit in SREG
+
+
+def run(image: bytes, contract: Contract, core: Core, entry: int, runs: int) -> Report:
+    """Run a kernel `runs` times plain and some times with an interrupt before every instruction.
+
+    Raises UserError: the simulator is missing (TOOL), or it saw something wrong (DISAGREES).
+    """
+    try:
+        plain = _batch(image, contract, core, entry, runs, interrupts=False)
+        some = max(4, runs // 10)
+        _batch(image, contract, core, entry, some, interrupts=True)
+    except OracleMissing as error:
+        raise UserError(str(error), Exit.TOOL) from None
+    except OracleFailed as error:
+        raise UserError(f"the simulator cannot run this: {error}", Exit.DISAGREES) from None
+    first = plain[0]
+    path = sorted(first.cycles_at)
+    instrs = [decode(contract.isa, image, at) for at in path]
+    outside = sum(first.cycles_at[path[index]] for index in framing(instrs))
+    stack = STACK_TOP - first.low_sp - core.pc_limbs
+    return Report("simavr", runs, some, first.cycles, first.cycles - outside, stack)
+
+
+def _batch(
+    image: bytes, contract: Contract, core: Core, entry: int, runs: int, *, interrupts: bool
+) -> Sequence[simavr.Outcome]:
+    """Runs on structured and random operands, each checked."""
+    places, at = {}, RAM + GUARD
+    for name, limbs in contract.buffers.items():
+        places[name] = (at, limbs)
+        at += limbs + 2 * GUARD
+    values = list(operands(contract, runs))
+    requests = [_request(contract, places, value) for value in values]
+    outcomes = simavr.call(core.name, image, requests, sp=STACK_TOP, interrupts=interrupts, entry=entry)
+    for value, request, outcome in zip(values, requests, outcomes, strict=True):
+        problem = _problem(contract, places, value, request, outcome) or (
+            "its path depends on the operands" if outcome.path != outcomes[0].path else ""
+        )
+        if problem:
+            shown = ", ".join(f"{name} = 0x{number:x}" for name, number in zip("ab", value, strict=False))
+            when = " with an interrupt before every instruction" if interrupts else ""
+            raise UserError(f"in simavr{when}, {problem}; operands {shown}", Exit.DISAGREES)
+    return outcomes
+
+
+def _request(contract: Contract, places: dict[str, tuple[int, int]], value: tuple[int, ...]) -> simavr.Request:
+    registers: dict[int, int] = {}
+    memory = []
+    for index, (name, (at, limbs)) in enumerate(places.items()):
+        for part, register in enumerate(contract.isa.abi.arguments[index]):
+            registers[contract.isa.slots[register]] = at >> (8 * part) & 0xFF
+        content = bytes([0xA5]) * limbs if name == "r" else value[index - 1].to_bytes(limbs, "little")
+        pattern = bytes((at + k) * 37 & 0xFF for k in range(GUARD))
+        memory.append(simavr.Buffer(at - GUARD, pattern + content + pattern))
+    for register in contract.isa.abi.zero_on_return:
+        registers[contract.isa.slots[register]] = 0
+    read = tuple((buffer.address, len(buffer.data)) for buffer in memory)
+    return simavr.Request(registers, tuple(memory), read)
+
+
+def _problem(
+    contract: Contract,
+    places: dict[str, tuple[int, int]],
+    value: tuple[int, ...],
+    request: simavr.Request,
+    outcome: simavr.Outcome,
+) -> str:
+    """What is wrong with one run, "" if nothing."""
+    if outcome.stop != "returned":
+        return f"it did not return: {outcome.fault or outcome.stop}"
+    return _registers(contract, outcome) or _memory(places, value, request, outcome)
+
+
+def _registers(contract: Contract, outcome: simavr.Outcome) -> str:
+    """What the run did to registers that it should not have."""
+    isa = contract.isa
+    slots = [isa.slots[register] for register in isa.abi.callee_saved]
+    changed = [slot for slot in slots if outcome.registers[slot] != outcome.registers_before[slot]]
+    if changed:
+        return f"{isa.registers[changed[0]]} is not kept"
+    left = [register for register in isa.abi.zero_on_return if outcome.registers[isa.slots[register]]]
+    if left:
+        return f"{left[0]} is not zero on return"
+    if outcome.sp != STACK_TOP:
+        return "the stack pointer is not restored"
+    return "the interrupt flag is changed" if (outcome.sreg ^ outcome.sreg_before) & SREG_I else ""
+
+
+def _memory(
+    places: dict[str, tuple[int, int]], value: tuple[int, ...], request: simavr.Request, outcome: simavr.Outcome
+) -> str:
+    """What is wrong with the result, or changed beside it."""
+    for (name, (_, limbs)), before, after in zip(places.items(), request.memory, outcome.memory, strict=True):
+        inside = slice(GUARD, GUARD + limbs)
+        if name == "r":
+            if int.from_bytes(after[inside], "little") != value[0] * value[-1]:
+                return "the result is wrong"
+            if after[:GUARD] + after[inside.stop :] != before.data[:GUARD] + before.data[inside.stop :]:
+                return "memory beside the result is changed"
+        elif after != before.data:
+            return f"operand {name} or memory beside it is changed"
+    return ""

@@ -1,0 +1,87 @@
+"""What the tests share: the instruction set, kernels made once, and the rule for tools that are not installed."""
+
+from __future__ import annotations
+
+import functools
+import os
+import subprocess
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from sqgen import kernel as kernel_module
+from sqgen import programs
+from sqgen.compile import Compiled, compile_plan
+from sqgen.contract import Contract
+from sqgen.errors import Exit, UserError
+from sqgen.kernel import Kernel
+from sqgen.methods import plan
+from sqgen.oracles import OracleMissing
+from sqgen.spec import spec
+from sqgen.table import Core, Isa, isa
+
+TESTS = Path(__file__).parent
+
+
+def missing(message: str) -> None:
+    """A tool is not installed: a failure in CI, a visible skip elsewhere."""
+    if os.environ.get("CI"):
+        pytest.fail(message)
+    pytest.skip(message)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item):  # type: ignore[no-untyped-def]
+    """A missing outside tool skips the test with the package to install, and fails it in CI."""
+    try:
+        return (yield)
+    except OracleMissing as error:
+        missing(str(error))
+    except UserError as error:
+        if error.code != Exit.TOOL:
+            raise
+        missing(str(error))
+
+
+@functools.cache
+def avr() -> Isa:
+    return isa("avr")
+
+
+@functools.cache
+def core() -> Core:
+    return avr().core("atmega128")
+
+
+@functools.cache
+def compiled(op: str, limbs: int, method: str, **parameters: str) -> Compiled:
+    """A kernel before its proof, with the method's default parameters unless given."""
+    return compile_plan(plan(op, limbs, method, parameters), avr())
+
+
+@functools.cache
+def kernel(op: str, bits: int, method: str = "auto", core: str = "atmega128") -> Kernel:
+    """A proved kernel, as the command line makes it."""
+    return kernel_module.make(spec("avr", bits, op=op, method=method, core=core))
+
+
+def contract(op: str, limbs: int) -> Contract:
+    return Contract(op, limbs, avr())
+
+
+def assemble(source: Path, target: Path, name: str | None = None) -> Path:
+    """Assemble with the assembler `name`; skips or fails where it is missing."""
+    programs.assemble(source, target, avr(), core(), name)
+    return target
+
+
+def assemble_text(text: str, name: str | None = None) -> bytes:
+    """Machine code of some assembly text: the bytes of its .text section."""
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder) / "code.S"
+        source.write_text(text)
+        target = assemble(source, Path(folder) / "code.o", name)
+        binary = Path(folder) / "code.bin"
+        subprocess.run(["avr-objcopy", "-O", "binary", "-j", ".text", target, binary], check=True)
+        return binary.read_bytes()
