@@ -101,7 +101,9 @@ class _Lowering:
     def product(self, cell: Product) -> None:
         """Add one product to the sum."""
         column = cell.column
-        self.build.emit("mul", *self.operand(cell))
+        names = ("a", "a" if self.plan.op == "sqr" else "b")
+        comment = f"{names[0]}[{cell.i}] * {names[1]}[{cell.j}] at column {column}"
+        self.build.emit("mul", *self.operand(cell), comment=comment)
         empty_low, empty_high = column not in self.limbs, column + 1 not in self.limbs
         self.sum.add_product(column)
         if empty_low and empty_high:
@@ -119,7 +121,8 @@ class _Lowering:
             if carry and self.sum.carries(column):
                 self.add(column + 1, self.zero, carry, "the high limb of a product is at most 0xfe and takes the carry")
             return
-        carry = self.add(column + 1, HIGH, carry)
+        comment = "" if self.sum.carries(column + 1) else self.bound(column + 1)
+        carry = self.add(column + 1, HIGH, carry, comment)
         self.ripple(column + 1, carry)
 
     def move(self, column: int, source: str) -> None:
@@ -139,7 +142,12 @@ class _Lowering:
             if column not in self.limbs:
                 self.limbs[column] = self.build.limb(f"s{column}")
                 self.build.emit("eor", self.limbs[column], self.limbs[column], fresh=True)
-            carry = self.add(column, self.zero, carry)
+            comment = "" if self.sum.carries(column) else self.bound(column)
+            carry = self.add(column, self.zero, carry, comment)
+
+    def bound(self, column: int) -> str:
+        """Why no carry leaves the limb at `column`."""
+        return f"columns {column}:{column - 1} are at most 0x{self.sum.reach(column):x}, so no carry"
 
     def load(self, column: int) -> None:
         """Add the stored limb of the result back."""
@@ -169,8 +177,8 @@ class _Lowering:
         """Form the squares; all but the last one are moved out of r1:r0.  Returns their limbs by column."""
         limbs: dict[int, Virtual | str] = {}
         for cell in diagonal:
-            self.build.emit("mul", *self.operand(cell))
             column = cell.column
+            self.build.emit("mul", *self.operand(cell), comment=f"a[{cell.i}] * a[{cell.i}] at column {column}")
             low: Virtual | str = LOW
             high: Virtual | str = HIGH
             if cell is not diagonal[-1] or column + 1 in (last, self.top):

@@ -1,13 +1,8 @@
 """sqgen: a compiler for squaring and multiplying big integers on small processors."""
 
-from importlib.metadata import PackageNotFoundError, version
-
 from .places import CHECKOUT, folder
 
 if CHECKOUT:  # `sqgen.isa`, `sqgen.schedules` and `sqgen.templates` lie beside this folder
     __path__.append(str(folder("isa").parent))
 
-try:
-    __version__ = version("sqgen")
-except PackageNotFoundError:  # a bare checkout
-    __version__ = "0.1.0"
+__version__ = "0.1.0"

@@ -39,9 +39,20 @@ class Sum:
 
     def carries(self, column: int) -> bool:
         """Whether a carry can leave the limb at `column`."""
+        total, lowest = self._total(column)
+        return total >> (self.width * (column + 1 - lowest)) != 0
+
+    def reach(self, column: int) -> int:
+        """The greatest value of the limb at `column` and the one below it, taken as one number, rounded up."""
+        total, lowest = self._total(column)
+        shift = self.width * (column - 1 - lowest)
+        return -(-total >> shift) if shift > 0 else total << -shift
+
+    def _total(self, column: int) -> tuple[int, int]:
+        """The greatest value of the limbs up to `column`, in units of the lowest limb there is, and that limb."""
         lowest = min(self.whole, default=column)
         total = self.low.get(column, 0) << (self.width * (column - lowest))
         for at, value in self.whole.items():
             if at < column:
                 total += value << (self.width * (at - lowest))
-        return total >> (self.width * (column + 1 - lowest)) != 0
+        return total, lowest

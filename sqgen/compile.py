@@ -23,12 +23,14 @@ class Line:
 
 @dataclass(frozen=True)
 class Compiled:
-    """A kernel's code at every stage.  `lines` are its instructions in order, `image` their bytes."""
+    """A kernel's code at every stage.  `written` are the registers its body changes, in register order, `lines` its
+    instructions in order, `image` their bytes."""
 
     plan: Plan
     isa: Isa
     code: Code
     registers: Code
+    written: tuple[str, ...]
     lines: tuple[Line, ...]
     image: bytes
 
@@ -44,9 +46,10 @@ def compile_plan(plan: Plan, isa: Isa) -> Compiled:
     allocate.verify(function, allocated)
     registers = rules.finish(Code((allocated,)), plan, isa)
     (body,) = registers.functions
-    before, after = rules.frame(frame.to_save(body.ops, isa))
+    written = frame.written(body.ops, isa)
+    before, after = rules.frame([register for register in written if register in isa.abi.callee_saved])
     lines = tuple(line(op, isa) for op in (*before, *body.ops, *after))
-    return Compiled(plan, isa, code, registers, lines, assemble([line.instr for line in lines]))
+    return Compiled(plan, isa, code, registers, written, lines, assemble([line.instr for line in lines]))
 
 
 def line(op: Op, isa: Isa) -> Line:

@@ -10,8 +10,8 @@ from .meaning import Equation, Load, Logic
 from .table import Insn, Isa
 
 
-def written(ops: Sequence[Op], isa: Isa) -> set[str]:
-    """Registers that the operations write."""
+def written(ops: Sequence[Op], isa: Isa) -> tuple[str, ...]:
+    """Registers that the operations write, in register order."""
     names = {slot: name for name, slot in isa.slots.items()}
     found: set[int] = set()
     for op in ops:
@@ -19,7 +19,7 @@ def written(ops: Sequence[Op], isa: Isa) -> set[str]:
         places = instr.places(isa)
         for name in _outputs(instr.insn):
             found.update(places[name])
-    return {names[slot] for slot in found if names[slot] in isa.registers}
+    return tuple(names[slot] for slot in sorted(found) if names[slot] in isa.registers)
 
 
 def _outputs(insn: Insn) -> list[str]:
@@ -31,9 +31,3 @@ def _outputs(insn: Insn) -> list[str]:
         elif isinstance(statement, Load | Logic):
             outs.append(statement.out)
     return [name[:-1] for name in outs if name.endswith("'")]
-
-
-def to_save(ops: Sequence[Op], isa: Isa) -> list[str]:
-    """Callee-saved registers that the operations write, in register order."""
-    changed = written(ops, isa)
-    return [register for register in isa.registers if register in changed and register in isa.abi.callee_saved]

@@ -11,12 +11,11 @@ from .allocate import PressureError
 from .compile import Compiled, compile_plan
 from .contract import Verdict
 from .errors import Exit, UserError
-from .frame import written
 from .plan import Plan
 from .prove import prove
 from .spec import Spec
 from .table import Timing
-from .timing import Price, price
+from .timing import Price, prices
 
 
 @dataclass(frozen=True)
@@ -74,12 +73,10 @@ def make(spec: Spec) -> Kernel:
         core.timing: core for core in isa.cores.values() if set(compiled_insns(compiled)).isdisjoint(core.lacks)
     }
     by_timing = {spec.core.timing: spec.core, **{k: v for k, v in by_timing.items() if k != spec.core.timing}}
-    prices = tuple(
-        (isa.timings[timing], price(isa, core, compiled.image, verdict.path)) for timing, core in by_timing.items()
-    )
-    changed = written([op for function in compiled.registers.functions for op in function.ops], isa)
-    clobbers = tuple(r for r in isa.registers if r in changed and r not in isa.abi.callee_saved)
-    return Kernel(spec, compiled, verdict, prices, clobbers)
+    costs = prices(isa, list(by_timing.values()), compiled.image, verdict.path)
+    clobbers = tuple(register for register in compiled.written if register not in isa.abi.callee_saved)
+    by_column = tuple((isa.timings[timing], cost) for timing, cost in zip(by_timing, costs, strict=True))
+    return Kernel(spec, compiled, verdict, by_column, clobbers)
 
 
 def compiled_insns(compiled: Compiled) -> list[str]:

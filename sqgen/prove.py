@@ -325,9 +325,7 @@ class _Proof:
         weight = left[atom] % modulus
         column = ((weight & -weight).bit_length() - 1) // self.isa.limb_bits
         if atom == ONE or atom in self.atoms.factors:
-            raise self.failure(
-                self.atoms.here, "a product is missing in the result, or counts too often", column
-            )
+            raise self.failure(self.atoms.here, "a product is missing in the result, or counts too often", column)
         at = self.atoms.origin[atom]
         if atom in self.atoms.relation:
             raise self.failure(at, "what this instruction carries out is not added where it belongs", column)

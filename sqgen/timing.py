@@ -24,15 +24,23 @@ class Price:
 
 
 def price(isa: Isa, core: Core, image: bytes, path: Sequence[int], entry: int = 0) -> Price:
-    """Price an executed path (offsets from the entry, in bytes)."""
-    executed = [(at, decode(isa, image, entry + at)) for at in path]
-    cycles = [isa.cycles(instr.insn, core) for _, instr in executed]
-    for index, (at, instr) in enumerate(executed[:-1]):
-        if instr.insn.taken and executed[index + 1][0] != at + instr.insn.size:
-            cycles[index] += instr.insn.taken
-    frame = framing([instr for _, instr in executed])
-    counts = Counter(instr.insn.kind for _, instr in executed)
-    return Price(sum(cycles), sum(cycles) - sum(cycles[index] for index in frame), tuple(sorted(counts.items())))
+    """Price an executed path (offsets from the entry, in bytes) on one core."""
+    return prices(isa, [core], image, path, entry)[0]
+
+
+def prices(isa: Isa, cores: Sequence[Core], image: bytes, path: Sequence[int], entry: int = 0) -> list[Price]:
+    """Price an executed path on several cores."""
+    instrs = [decode(isa, image, entry + at) for at in path]
+    counts = tuple(sorted(Counter(instr.insn.kind for instr in instrs).items()))
+    steps = zip(instrs, path, path[1:], strict=False)
+    taken = sum(instr.insn.taken for instr, at, following in steps if following != at + instr.insn.size)
+    frame = framing(instrs)
+    found = []
+    for core in cores:
+        cycles = [isa.cycles(instr.insn, core) for instr in instrs]
+        call = sum(cycles) + taken
+        found.append(Price(call, call - sum(cycles[index] for index in frame), counts))
+    return found
 
 
 def framing(instrs: Sequence[Instr]) -> list[int]:

@@ -217,7 +217,7 @@ def _outcome(answer: _Answer, request: Request, before: bytes, base: int, *, is_
     sreg, sp, pc, cycles, low_sp, instructions, path = answer.integers("<BHIQHIQ")
     memory = tuple(answer.take(length) for _, length in request.read)
     places = answer.integer("<I") if is_first else 0
-    cycles_at = dict(answer.integers("<IQ") for _ in range(places))
+    cycles_at = {pc: spent for pc, spent in (answer.integers("<IQ") for _ in range(places))}  # noqa: C416
     return Outcome(
         stop=STOPS[stop],
         fault=fault,
