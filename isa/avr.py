@@ -174,22 +174,26 @@ class _Lowering:
         self.add_diagonal(first, last, squares)
 
     def squares(self, diagonal: Sequence[Product], last: int) -> dict[int, Virtual | str]:
-        """Form the squares; all but the last one are moved out of r1:r0.  Returns their limbs by column."""
+        """Form the squares and return their limbs by column.
+
+        A limb of the last square stays in r1:r0 if there is a limb of the sum in this block to add it to; all others
+        are moved away.
+        """
         limbs: dict[int, Virtual | str] = {}
         for cell in diagonal:
             column = cell.column
             self.build.emit("mul", *self.operand(cell), comment=f"a[{cell.i}] * a[{cell.i}] at column {column}")
-            low: Virtual | str = LOW
-            high: Virtual | str = HIGH
-            if cell is not diagonal[-1] or column + 1 in (last, self.top):
-                # the last product stays in r1:r0, except a high limb that waits for the next block or takes carries
-                if cell is not diagonal[-1] or column not in self.limbs:
-                    low, high = self.build.pair(f"q{column}", f"q{column + 1}")
-                    self.build.emit("mov", low, LOW)
-                else:
-                    high = self.build.limb(f"q{column + 1}")
-                self.build.emit("mov", high, HIGH)
-            limbs[column], limbs[column + 1] = low, high
+            newest = cell is diagonal[-1]
+            low_stays = newest and column in self.limbs
+            high_stays = newest and column + 1 in self.limbs and column + 1 < last
+            if not low_stays and not high_stays:
+                limbs[column], limbs[column + 1] = self.build.pair(f"q{column}", f"q{column + 1}")
+            else:
+                limbs[column] = LOW if low_stays else self.build.limb(f"q{column}")
+                limbs[column + 1] = HIGH if high_stays else self.build.limb(f"q{column + 1}")
+            for place, source in ((column, LOW), (column + 1, HIGH)):
+                if isinstance(limbs[place], Virtual):
+                    self.build.emit("mov", limbs[place], source)
         return limbs
 
     def double(self, first: int, last: int, squares: dict[int, Virtual | str]) -> None:

@@ -11,16 +11,17 @@ import functools
 import hashlib
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from . import meaning
 from .errors import Exit, UserError
 from .places import folder
 
 TABLES = folder("isa")
+ROLES = ("in", "out", "inout")
 
 
 class TableError(ValueError):
@@ -207,7 +208,10 @@ def isa(name: str) -> Isa:
 def load(path: Path) -> Isa:
     """Read a table.  Raises TableError where it contradicts itself."""
     text = path.read_bytes()
-    return _Loader(tomllib.loads(text.decode()), path, hashlib.sha256(text).hexdigest()).isa()
+    isa = _Loader(tomllib.loads(text.decode()), path, hashlib.sha256(text).hexdigest()).isa()
+    for insn in isa.insns.values():
+        _check(insn, isa)
+    return isa
 
 
 def _expand(ranges: str | list[str]) -> tuple[str, ...]:
@@ -289,7 +293,7 @@ class _Loader:
         )
 
     def insn(self, name: str, entry: dict[str, Any]) -> Insn:
-        operands = tuple(self.operand(letter, text) for letter, text in entry.get("operands", {}).items())
+        operands = tuple(self.operand(name, letter, text) for letter, text in entry.get("operands", {}).items())
         bits, fixed, mask, fields = _encoding(name, entry["encoding"], operands)
         cycles = entry.get("cycles", 1)
         if isinstance(cycles, int):
@@ -324,7 +328,7 @@ class _Loader:
         places.update({name: tuple(self.slots[part] for part in parts) for name, parts in self.wide.items()})
         return places
 
-    def operand(self, name: str, text: str) -> Operand:
+    def operand(self, insn: str, name: str, text: str) -> Operand:
         words = text.split()
         if words[0] == "target":
             return Operand(name, "target", low=-(1 << (int(words[1]) - 1)), scale=int(words[2]))
@@ -332,7 +336,9 @@ class _Loader:
             low, high = words[0].split("..")
             return Operand(name, "immediate", low=int(low), high=int(high))
         if words[0] not in self.classes:
-            raise TableError(f"{self.path.name}: operand {name} names the unknown class {words[0]}")
+            raise TableError(f"instruction {insn}: operand {name} names the unknown class {words[0]}")
+        if words[1] not in ROLES:
+            raise TableError(f"instruction {insn}: operand {name} is none of {', '.join(ROLES)}")
         return Operand(name, "register", words[1], self.classes[words[0]])
 
 
@@ -352,3 +358,76 @@ def _encoding(name: str, text: str, operands: tuple[Operand, ...]) -> tuple[int,
     if set(where) != {operand.name for operand in operands}:
         raise TableError(f"instruction {name}: the encoding's letters are not its operands")
     return bits, fixed, mask, tuple(Field(letter, tuple(found)) for letter, found in where.items())
+
+
+def _check(insn: Insn, isa: Isa) -> None:
+    """Raise TableError where an entry contradicts itself or the rest of its table."""
+
+    def refuse(what: str) -> NoReturn:
+        raise TableError(f"instruction {insn.name}: {what}")
+
+    for flag in (*insn.clobbers, *insn.control[1:2]):
+        if flag not in isa.flags:
+            refuse(f"{flag} is no flag")
+    for field in insn.fields:
+        operand = insn.operand(field.operand)
+        codes = len(operand.cls.registers) if operand.cls else operand.high - operand.low + 1
+        if operand.kind == "target":
+            codes = -2 * operand.low
+        if codes > 1 << len(field.bits):
+            refuse(f"{len(field.bits)} bits do not hold operand {operand.name}")
+    for timing in isa.timings.values():
+        if timing.name not in insn.cycles and timing.like not in insn.cycles:
+            refuse(f"no cycles for {timing.name}")
+    try:
+        for end in ("low", "high"):
+            _execute_once(insn, isa, end)
+    except meaning.MeaningError as error:
+        refuse(str(error))
+    except KeyError as error:
+        refuse(f"its meaning names {error.args[0]!r}, which it does not have")
+
+
+def _execute_once(insn: Insn, isa: Isa, end: str) -> None:
+    """Execute the meaning on zeros, immediates at their lowest or highest, to see that names and digits fit."""
+    places = dict(insn.places)
+    for operand in insn.operands:
+        if operand.cls:
+            first = isa.slots[operand.cls.registers[0]]
+            places[operand.name] = tuple(range(first, first + operand.cls.limbs))
+    immediates = {operand.name: getattr(operand, end) for operand in insn.operands if not operand.cls}
+    meaning.execute(insn.statements, places, immediates, isa.widths, _Zeros())
+
+
+class _Zeros:
+    """The domain in which every value is 0."""
+
+    def read(self, slot: int) -> int:
+        return 0
+
+    def write(self, slot: int, value: int) -> None:
+        pass
+
+    def constant(self, value: int) -> int:
+        return 0
+
+    def linear(self, terms: Sequence[tuple[int, int]]) -> int:
+        return 0
+
+    def product(self, left: int, right: int) -> int:
+        return 0
+
+    def digits(self, value: int, widths: Sequence[int], signs: Sequence[int], slots: Sequence[int]) -> Sequence[int]:
+        return [0] * len(widths)
+
+    def logic(self, op: str, left: int, right: int) -> int:
+        return 0
+
+    def load(self, address: int) -> int:
+        return 0
+
+    def store(self, address: int, value: int) -> None:
+        pass
+
+    def zero(self, value: int, also: int | None) -> int:
+        return 0
