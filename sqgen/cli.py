@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
+import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -23,26 +26,60 @@ EXIT_TEXT = "\b\nExit codes:\n" + "\n".join(f"  {code.value}  {text}" for code, 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and exit; every expected failure is one line on stderr and a code of `Exit`."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
     code: int = Exit.OK
+    if isinstance(sys.stdout, io.TextIOWrapper):  # what a terminal cannot show is no reason to fail
+        sys.stdout.reconfigure(errors="replace")
     try:
-        cli.main(args=list(arguments) if arguments is not None else None, prog_name="sqgen", standalone_mode=False)
+        _require_full(words)
+        cli.main(args=words, prog_name="sqgen", standalone_mode=False)
     except click.exceptions.Exit as stop:
         code = stop.exit_code
     except UserError as error:
         code = _complain(str(error), error.code)
     except click.Abort:
-        code = _complain("stopped", Exit.USAGE)
-    except click.ClickException as error:
-        code = _complain(error.format_message(), Exit.USAGE)
-    except BrokenPipeError:  # the reader of our output went away: nothing is wrong
-        sys.stderr.close()
+        code = _complain("stopped", Exit.STOPPED)
+    except click.UsageError as error:
+        where = error.ctx.command_path if error.ctx else "sqgen"
+        code = _complain(f"{error.format_message().rstrip('.')}; see `{where} -h`", Exit.USAGE)
     except OSError as error:
-        code = _complain(f"cannot write the output: {error.strerror or error}", Exit.FILE)
+        _drop_output()
+        place = f"'{error.filename}'" if error.filename else "the output"
+        code = _complain(f"cannot write {place}: {error.strerror or error}", Exit.FILE)
+    except SystemExit:  # click's own end, after a completion or where the reader of a help text went away
+        _drop_output()
     sys.exit(code)
 
 
+def _require_full(words: Sequence[str]) -> None:
+    """UserError for an empty value: most likely an unset variable, not a wish for the default."""
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not word or (name.startswith("--") and equals and not value):
+            raise UserError(f"the value of {name} is empty" if name else "an argument is empty")
+
+
+def _print(text: str) -> None:
+    """Print on stdout.  Raises OSError if it is closed or full; ends quietly if its reader went away."""
+    if sys.stdout is None:
+        raise OSError("stdout is closed")
+    try:
+        click.echo(text, nl=False)
+    except BrokenPipeError:
+        _drop_output()
+        raise click.exceptions.Exit(Exit.OK) from None
+
+
+def _drop_output() -> None:
+    """Let what is still buffered for stdout go nowhere, so that the interpreter does not try again when it ends."""
+    if sys.stdout is not None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def _complain(message: str, code: Exit) -> int:
-    click.echo("Error: " + " ".join(message.split()), err=True)
+    """One line on stderr, which may be closed or full as well."""
+    with contextlib.suppress(OSError):
+        click.echo("Error: " + " ".join(message.split()), err=True)
     return code
 
 
@@ -58,7 +95,8 @@ def _isas(context: click.Context, parameter: click.Parameter, start: str) -> lis
 def _cores(context: click.Context, parameter: click.Parameter, start: str) -> list[CompletionItem]:
     from .table import isa, isa_names  # noqa: PLC0415
 
-    names = [context.params["isa"]] if context.params.get("isa") else isa_names()
+    given = context.params.get("isa")
+    names = [name for name in isa_names() if given in (None, name)]
     return [CompletionItem(core) for name in names for core in isa(name).cores if core.startswith(start)]
 
 
@@ -66,6 +104,21 @@ def _methods(context: click.Context, parameter: click.Parameter, start: str) -> 
     from . import methods  # noqa: PLC0415
 
     return [CompletionItem(name) for name in ("auto", *methods.names()) if name.startswith(start)]
+
+
+def _ops(context: click.Context, parameter: click.Parameter, start: str) -> list[CompletionItem]:
+    from .contract import OPS  # noqa: PLC0415
+
+    return [CompletionItem(op) for op in OPS if op.startswith(start)]
+
+
+def _goals(context: click.Context, parameter: click.Parameter, start: str) -> list[CompletionItem]:
+    from .spec import GOALS  # noqa: PLC0415
+
+    return [CompletionItem(goal) for goal in GOALS if goal.startswith(start)]
+
+
+# ---- values and options ---------------------------------------------------------------------------------------------
 
 
 def _pairs(context: click.Context, parameter: click.Parameter, given: Sequence[str]) -> dict[str, str]:
@@ -82,7 +135,10 @@ def _pairs(context: click.Context, parameter: click.Parameter, given: Sequence[s
 
 
 def _op_option(command: F) -> F:
-    return click.option("--op", default="sqr", show_default=True, metavar="sqr|mul", help="Operation.")(command)
+    option = click.option(
+        "--op", default="sqr", show_default=True, metavar="sqr|mul", shell_complete=_ops, help="Operation."
+    )
+    return option(command)
 
 
 def _parameter_option(command: F) -> F:
@@ -103,7 +159,12 @@ def _parameter_option(command: F) -> F:
 @click.option("--symbol", metavar="NAME", help="Name of the function.  [default: sqgen_<op><bits>_<isa>]")
 @click.option("--out", type=click.Path(path_type=Path), help="Folder for the files.  [default: out]")
 @click.option(
-    "--goal", default="speed", show_default=True, metavar="speed|size|balanced", help="What `auto` looks for."
+    "--goal",
+    default="speed",
+    show_default=True,
+    metavar="speed|size|balanced",
+    shell_complete=_goals,
+    help="What `auto` looks for.",
 )
 @click.option("--max-bytes", type=int, metavar="N", help="Most bytes of code.")
 @click.option("--max-stack", type=int, metavar="N", help="Most bytes of stack, the return address not counted.")
@@ -122,12 +183,20 @@ def cli(context: click.Context, /, **options: Any) -> None:
     writes out/sqgen_sqr192_avr.S, .h and .json.  With --json, --stdout or --dump nothing is written unless --out is
     given.
     """
+    given = [parameter for parameter in context.command.params if _is_given(context, parameter)]
     if context.invoked_subcommand is not None:
+        if given:
+            command = f"sqgen {context.invoked_subcommand}"
+            raise UserError(f"{given[0].opts[-1]} is an option of making a kernel; see `{command} -h` for its own")
         return
-    if not any(value for name, value in options.items() if name in ("isa", "bits")):
-        click.echo(context.get_help())
+    if not given:
+        _print(context.get_help() + "\n")
         return
     _make(options)
+
+
+def _is_given(context: click.Context, parameter: click.Parameter) -> bool:
+    return context.get_parameter_source(str(parameter.name)) is click.core.ParameterSource.COMMANDLINE
 
 
 def _make(options: dict[str, Any]) -> None:
@@ -147,15 +216,15 @@ def _make(options: dict[str, Any]) -> None:
     if not printed or options["out"]:
         written = files.write_all(options["out"] or Path("out"), emit.all_files(made))
     if options["as_json"]:
-        click.echo(emit.manifest_text(made), nl=False)
+        _print(emit.manifest_text(made))
     elif options["as_assembly"]:
-        click.echo(emit.assembly(made), nl=False)
+        _print(emit.assembly(made))
     elif options["dump"]:
-        click.echo(_dump(made, options["dump"]), nl=False)
+        _print(_dump(made, options["dump"]))
     elif not options["quiet"]:
         from . import report  # noqa: PLC0415
 
-        click.echo(report.kernel_table(made, written), nl=False)
+        _print(report.kernel_table(made, written))
 
 
 def _dump(made: Kernel, stage: str) -> str:
@@ -170,7 +239,7 @@ def _dump(made: Kernel, stage: str) -> str:
         return made.compiled.registers.text()
     rows, at = [], 0
     for line in made.compiled.lines:
-        text = listing(line)
+        text = listing(line, made.spec.contract.isa.comment)
         size = line.instr.insn.size
         rows += text[:-1]
         rows.append(f"{at:05x}  {made.compiled.image[at : at + size].hex(' '):<12}{text[-1].strip()}")
@@ -197,19 +266,20 @@ def prove(file: Path, isa: str, core: str | None, **asked: Any) -> None:
     chosen = which.core(core or which.default_core)
     code = objects.read(file, which, asked["symbol"])
     verdict = prove_bytes(code.image, what, chosen, code.entry)
+    objects.require_linked(file, which, code, verdict.path)
     if verdict.fault:
         from .interpret import counterexample  # noqa: PLC0415
 
         example = counterexample(code.image, what, chosen, code.entry)
         raise UserError(report.refusal(code.symbol, verdict, example), Exit.UNPROVED)
-    click.echo(report.proof_table(code, verdict, chosen), nl=False)
+    _print(report.proof_table(code, verdict, chosen))
 
 
 @cli.command()
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--isa", metavar="NAME", shell_complete=_isas, help="Instruction set.  [default: the manifest's]")
 @click.option("--core", metavar="NAME", shell_complete=_cores, help="Processor.  [default: the manifest's]")
-@click.option("--op", metavar="sqr|mul", help="Operation.  [default: the manifest's]")
+@click.option("--op", metavar="sqr|mul", shell_complete=_ops, help="Operation.  [default: the manifest's]")
 @click.option("--bits", type=int, metavar="N", help="Size of an operand in bits.  [default: the manifest's]")
 @click.option("--symbol", metavar="NAME", help="The function.  [default: the manifest's]")
 @click.option("--runs", type=click.IntRange(1, 100_000), default=300, show_default=True, help="Operands tried.")
@@ -222,7 +292,7 @@ def check(file: Path, runs: int, **given: Any) -> None:
     from . import report  # noqa: PLC0415
     from .judging import judge  # noqa: PLC0415
 
-    click.echo(report.check_table(judge(file, given, runs)), nl=False)
+    _print(report.check_table(judge(file, given, runs)))
 
 
 @cli.command()
@@ -233,7 +303,7 @@ def cores(isa: str | None) -> None:
     from .table import isa as isa_of  # noqa: PLC0415
     from .table import isa_names  # noqa: PLC0415
 
-    click.echo(report.cores_table([isa_of(name) for name in ([isa] if isa else isa_names())]), nl=False)
+    _print(report.cores_table([isa_of(name) for name in ([isa] if isa else isa_names())]))
 
 
 @cli.command("methods")
@@ -242,7 +312,7 @@ def list_methods(name: str | None) -> None:
     """List the methods and their parameters, or explain the method NAME."""
     from . import methods, report  # noqa: PLC0415
 
-    click.echo(methods.picture(name) + "\n" if name else report.methods_table(), nl=False)
+    _print(methods.picture(name) + "\n" if name else report.methods_table())
 
 
 @cli.command()
@@ -262,7 +332,7 @@ def list_methods(name: str | None) -> None:
 @click.option("--svg", type=click.Path(path_type=Path), help="Write the picture to this file.")
 def show(method: str, op: str, parameters: dict[str, str], svg: Path | None, **size: Any) -> None:
     """Draw the order in which a method visits the cells of the triangle or rhombus, and its blocks."""
-    from . import answers, draw, files, methods  # noqa: PLC0415
+    from . import answers, draw_svg, draw_text, files, methods  # noqa: PLC0415
     from .contract import contract  # noqa: PLC0415
     from .table import isa as isa_of  # noqa: PLC0415
 
@@ -273,7 +343,7 @@ def show(method: str, op: str, parameters: dict[str, str], svg: Path | None, **s
     given = parameters or answers.parameters(which, method, op, what.limbs * which.limb_bits)
     plan = methods.plan(op, what.limbs, method, given)
     if svg:
-        files.write_all(svg.parent, {svg.name: draw.svg(plan)})
-        click.echo(f"wrote {svg}")
+        files.write_all(svg.parent, {svg.name: draw_svg.svg(plan)})
+        _print(f"wrote {svg}\n")
     else:
-        click.echo(draw.terminal(plan), nl=False)
+        _print(draw_text.terminal(plan))

@@ -7,7 +7,7 @@ from string import ascii_letters
 
 import pytest
 
-from sqgen import draw, methods
+from sqgen import draw_svg, draw_text, methods
 from sqgen.plan import Block, Plan, Product, Store
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -23,12 +23,12 @@ def plan(op: str, n: int, name: str) -> Plan:
 def drawn(plan: Plan) -> dict[str, list[tuple[int, int]]]:
     """(column, height) of each cell of each class `dot` and `ring`, as found in the SVG."""
     found: dict[str, list[tuple[int, int]]] = {"dot": [], "ring": []}
-    for path in ET.fromstring(draw.svg(plan)).iter(f"{SVG}path"):
+    for path in ET.fromstring(draw_svg.svg(plan)).iter(f"{SVG}path"):
         cls = path.get("class", "").split()[0]
         if cls in found:
             for x, y in re.findall(r"M(-?\d+) (-?\d+)", path.get("d", "")):
-                assert int(x) % draw.ACROSS == 0 and int(y) % draw.UP == 0
-                found[cls].append((-int(x) // draw.ACROSS, -int(y) // draw.UP))
+                assert int(x) % draw_svg.ACROSS == 0 and int(y) % draw_svg.UP == 0
+                found[cls].append((-int(x) // draw_svg.ACROSS, -int(y) // draw_svg.UP))
     return found
 
 
@@ -63,7 +63,7 @@ def test_svg_draws_a_product_without_rings(name: str) -> None:
 @pytest.mark.parametrize(("op", "name"), METHODS)
 def test_svg_says_in_words_what_it_shows(op: str, name: str) -> None:
     made = plan(op, 6, name)
-    root = ET.fromstring(draw.svg(made))
+    root = ET.fromstring(draw_svg.svg(made))
     title, description = root.findtext(f"{SVG}title"), root.findtext(f"{SVG}desc")
     assert title is not None and name in title and "6 limbs" in title
     assert description is not None and all(block in description for block, _ in made.blocks())
@@ -73,7 +73,7 @@ def test_svg_says_in_words_what_it_shows(op: str, name: str) -> None:
 @pytest.mark.parametrize("n", SIZES)
 @pytest.mark.parametrize(("op", "name"), METHODS)
 def test_svg_stays_on_its_page(op: str, name: str, n: int) -> None:
-    root = ET.fromstring(draw.svg(plan(op, n, name)))
+    root = ET.fromstring(draw_svg.svg(plan(op, n, name)))
     _, _, width, height = map(float, root.attrib["viewBox"].split())
     for text in root.iter(f"{SVG}text"):
         assert 0 <= float(text.get("x", "0")) <= width - 20
@@ -84,21 +84,21 @@ def test_svg_stays_on_its_page(op: str, name: str, n: int) -> None:
 
 def test_svg_has_every_number_of_visit_in_a_small_picture_only() -> None:
     def numbers(n: int) -> list[str | None]:
-        root = ET.fromstring(draw.svg(plan("sqr", n, "product-scanning")))
+        root = ET.fromstring(draw_svg.svg(plan("sqr", n, "product-scanning")))
         return [text.text for text in root.iter(f"{SVG}text") if text.get("class", "").startswith("number")]
 
-    assert numbers(draw.NUMBERED) == [str(visit + 1) for visit in range(12 * 13 // 2)]
-    assert not numbers(draw.NUMBERED + 1)
+    assert numbers(draw_svg.NUMBERED) == [str(visit + 1) for visit in range(12 * 13 // 2)]
+    assert not numbers(draw_svg.NUMBERED + 1)
 
 
 def test_svg_path_visits_the_cells_in_the_order_of_the_plan() -> None:
     made = plan("sqr", 20, "sbd")
-    root = ET.fromstring(draw.svg(made))
+    root = ET.fromstring(draw_svg.svg(made))
     ends: dict[str, str] = {}
     for path in root.iter(f"{SVG}path"):
         if path.get("class") in ("walk", "jump"):
             ends.update(re.findall(r"M(-?\d+ -?\d+)L(-?\d+ -?\d+)", path.get("d", "")))
-    order = [f"{-draw.ACROSS * column} {-draw.UP * height}" for column, height in places(made)]
+    order = [f"{-draw_svg.ACROSS * column} {-draw_svg.UP * height}" for column, height in places(made)]
     corner, visited = order[0], [order[0]]
     while corner in ends:
         corner = ends.pop(corner)
@@ -109,31 +109,31 @@ def test_svg_path_visits_the_cells_in_the_order_of_the_plan() -> None:
 
 def test_svg_and_text_are_the_same_each_time() -> None:
     made = plan("sqr", 20, "sbd")
-    assert draw.svg(made) == draw.svg(plan("sqr", 20, "sbd"))
-    assert draw.terminal(made) == draw.terminal(plan("sqr", 20, "sbd"))
+    assert draw_svg.svg(made) == draw_svg.svg(plan("sqr", 20, "sbd"))
+    assert draw_text.terminal(made) == draw_text.terminal(plan("sqr", 20, "sbd"))
 
 
 def test_svg_of_128_limbs_is_small_enough_to_send() -> None:
-    assert len(draw.svg(plan("mul", 128, "product-scanning"))) < 300_000
+    assert len(draw_svg.svg(plan("mul", 128, "product-scanning"))) < 300_000
 
 
 def test_svg_and_text_escape_nothing_away_and_let_no_markup_in() -> None:
     made = Plan("mul", 1, "<m>", (("p", "a&b"),), (Block("<b> & co"), Product(0, 0), Store(0), Store(1)))
-    root = ET.fromstring(draw.svg(made))
+    root = ET.fromstring(draw_svg.svg(made))
     assert root.findtext(f"{SVG}title") == "<m>, p a&b: product of 1 limbs"
-    assert "<b> & co: 1 cell" in draw.terminal(made)
+    assert "<b> & co: 1 cell" in draw_text.terminal(made)
 
 
 def test_svg_asks_for_nothing_from_outside_and_knows_dark_pages() -> None:
-    text = draw.svg(plan("sqr", 8, "sbd"))
+    text = draw_svg.svg(plan("sqr", 8, "sbd"))
     assert "prefers-color-scheme: dark" in text
     assert "http" not in text.replace('xmlns="http://www.w3.org/2000/svg"', "")
     assert "href" not in text and "url(" not in text and " id=" not in text
 
 
 def test_svg_legend_leaves_out_the_middle_of_many_blocks() -> None:
-    assert "more …" not in draw.svg(plan("mul", 24, "operand-scanning"))
-    text = draw.svg(plan("mul", 25, "operand-scanning"))
+    assert "more …" not in draw_svg.svg(plan("mul", 24, "operand-scanning"))
+    text = draw_svg.svg(plan("mul", 25, "operand-scanning"))
     assert "… 5 more …" in text and ">row 16: 25 cells</text>" in text and ">row 17: 25 cells</text>" not in text
 
 
@@ -141,14 +141,14 @@ def test_svg_legend_leaves_out_the_middle_of_many_blocks() -> None:
 @pytest.mark.parametrize(("op", "name"), METHODS)
 def test_text_is_no_wider_than_asked(op: str, name: str, width: int) -> None:
     for n in (*SIZES, 128):
-        lines = draw.terminal(plan(op, n, name), width).splitlines()
+        lines = draw_text.terminal(plan(op, n, name), width).splitlines()
         assert max(map(len, lines)) <= width
         assert all(line == line.rstrip() for line in lines)
 
 
 def cells_in_text(made: Plan, width: int) -> list[str]:
     """The lines of the picture proper, from the second line on down to the result."""
-    lines = draw.terminal(made, width).splitlines()
+    lines = draw_text.terminal(made, width).splitlines()
     return lines[3 : next(number for number, line in enumerate(lines) if line.startswith("C "))]
 
 
@@ -172,7 +172,7 @@ def test_text_marks_the_cells_that_count_once(n: int) -> None:
 
 
 def test_text_of_four_limbs() -> None:
-    assert draw.terminal(plan("sqr", 4, "sbd")) == (
+    assert draw_text.terminal(plan("sqr", 4, "sbd")) == (
         "sbd, block 4: square of 4 limbs\n"
         "10 cells in 2 blocks: 6 count twice, 4 once\n"
         "\n"
@@ -192,5 +192,5 @@ def test_text_of_four_limbs() -> None:
 
 
 def test_text_says_when_a_character_is_several_cells() -> None:
-    text = draw.terminal(plan("mul", 64, "product-scanning"))
+    text = draw_text.terminal(plan("mul", 64, "product-scanning"))
     assert "up to 4 cells" in text and "128 blocks: the letters repeat" in text and "… 108 more …" in text

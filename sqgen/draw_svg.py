@@ -1,215 +1,18 @@
-"""The picture of a plan: the rhombus (mul) or triangle (sqr) of cells, as SVG and as plain text.
-
-It is the picture of the papers [SBD13, Fig. 1 and 2]: cell (i, j) stands in column i + j, column 0 on the right, and
-the higher the larger i - j is (in a square: |i - j|, so that the diagonal lies at the bottom).  Below is the result
-C[0..2n-1], each limb in the colour or letter of the block that stores it last.
-
-Both pictures show the same plan to the same end, so both are made from `_Picture`.  The template lays out only.
-"""
+"""The picture of a plan as SVG.  The template lays out only."""
 
 from __future__ import annotations
 
 import functools
 import math
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from string import ascii_letters
 
 import jinja2
 
+from .picture import Picture, Place, picture_of, plural, shorten, tick
 from .places import folder
-from .plan import Block, Plan, Product, Store
-
-LEGEND_LIMIT = 24  # more blocks than this, and the legend leaves out the middle
-LEGEND_HEAD, LEGEND_TAIL = 17, 3
-
-
-@dataclass(frozen=True)
-class _Cell:
-    """A cell's place: its column i + j from the right, its height i - j (in a square |i - j|) above the middle."""
-
-    column: int
-    height: int
-
-
-@dataclass(frozen=True)
-class _Group:
-    """One block: its cells in the order of their visits, and the columns of the result it is the last to store."""
-
-    title: str
-    cells: tuple[_Cell, ...]
-    columns: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class _Picture:
-    """What there is to draw, before it is known how."""
-
-    n: int
-    square: bool
-    heading: str
-    groups: tuple[_Group, ...]
-
-    def once(self, cell: _Cell) -> bool:
-        """On the diagonal of a square: the cells that are not doubled."""
-        return self.square and cell.height == 0
-
-    def cells(self) -> list[_Cell]:
-        return [cell for group in self.groups for cell in group.cells]
-
-    def count(self) -> str:
-        """`78 cells in 6 blocks: 66 count twice, 12 once`."""
-        cells = self.cells()
-        single = sum(map(self.once, cells))
-        weights = f": {len(cells) - single} count twice, {single} once" if self.square else ""
-        return f"{_plural(len(cells), 'cell')} in {_plural(len(self.groups), 'block')}{weights}"
-
-    def legend(self) -> list[tuple[int | None, str]]:
-        """(number of the block, text) of each block; where the middle is left out, (None, how many)."""
-        entries: list[tuple[int | None, str]] = [
-            (number, f"{group.title}: {_plural(len(group.cells), 'cell')}") for number, group in enumerate(self.groups)
-        ]
-        if len(entries) > LEGEND_LIMIT:
-            entries[LEGEND_HEAD:-LEGEND_TAIL] = [(None, f"… {len(entries) - LEGEND_HEAD - LEGEND_TAIL} more …")]
-        return entries
-
-
-def _picture(plan: Plan) -> _Picture:
-    """The plan's blocks, without those that neither visit a cell nor are the last to store a limb."""
-    square = plan.op == "sqr"
-    titles = [plan.method]  # for cells before the first heading, if any
-    cells: list[list[_Cell]] = [[]]
-    storer: dict[int, int] = {}
-    for step in plan.steps:
-        match step:
-            case Block(title):
-                titles.append(title)
-                cells.append([])
-            case Product(i, j):
-                cells[-1].append(_Cell(i + j, abs(i - j) if square else i - j))
-            case Store(column):
-                storer[column] = len(titles) - 1
-    groups = (
-        _Group(title, tuple(cells[number]), tuple(sorted(k for k, block in storer.items() if block == number)))
-        for number, title in enumerate(titles)
-    )
-    what = "square" if square else "product"
-    parameters = "".join(f", {name} {value}" for name, value in plan.parameters)
-    heading = f"{plan.method}{parameters}: {what} of {plan.limbs} limbs"
-    return _Picture(plan.limbs, square, heading, tuple(group for group in groups if group.cells or group.columns))
-
-
-def _plural(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
-def _tick(least: float) -> int:
-    """The smallest power of two that is at least `least`: the columns between two numbers on the axis."""
-    step = 1
-    while step < least:
-        step *= 2
-    return step
-
-
-# Plain text.
-
-MARGIN = 3  # characters left of the picture: "C" and the first digits of the leftmost number
-NARROWEST = 24  # characters below which no picture is made
-
-
-def terminal(plan: Plan, width: int = 100) -> str:
-    """The picture in Unicode text without colours, at most `width` characters (at least 24) wide.
-
-    Blocks are letters in the order of visits, a cell that counts once in a square has a `*` before its letter.  While
-    4n columns fit, a column takes two characters and each i - j a line of its own; while 2n fit, one character, and two
-    i - j share a line, which do not collide since one lies in even and one in odd columns.  Above that one character
-    stands for several cells and shows the block that most of them are in.
-    """
-    picture = _picture(plan)
-    canvas = _Canvas(picture, max(width, NARROWEST))
-    lines = [picture.heading, picture.count(), "", *canvas.lines(), "", *canvas.notes(), *canvas.legend()]
-    return "".join(f"{_shorten(line.rstrip(), canvas.width)}\n" for line in lines)
-
-
-class _Canvas:
-    """A _Picture on a grid of characters."""
-
-    def __init__(self, picture: _Picture, width: int) -> None:
-        self.picture, self.width = picture, width
-        columns, room = 2 * picture.n, width - MARGIN
-        self.pitch = 2 if 2 * columns <= room else 1  # characters of one column
-        self.scale = -(-columns // room)  # columns of one character
-        self.fold = 1 if self.pitch == 2 else 2 * self.scale  # values of i - j on one line
-
-    def x(self, column: int) -> int:
-        shown = -(-2 * self.picture.n // self.scale)
-        return MARGIN + (shown - 1 - column // self.scale) * self.pitch + self.pitch - 1
-
-    def y(self, cell: _Cell) -> int:
-        """The cell's line, counted upwards from 0."""
-        if self.picture.square:
-            return -(-cell.height // self.fold)  # rounded up, so that the diagonal has the lowest line for itself
-        return (cell.height + self.picture.n - 1) // self.fold
-
-    def letter(self, number: int) -> str:
-        return ascii_letters[number % len(ascii_letters)]
-
-    def lines(self) -> list[str]:
-        """The cells, then the result, then its numbers."""
-        tally: dict[tuple[int, int], Counter[int]] = {}
-        single: set[tuple[int, int]] = set()
-        for number, group in enumerate(self.picture.groups):
-            for cell in group.cells:
-                place = self.y(cell), self.x(cell.column)
-                tally.setdefault(place, Counter())[number] += 1
-                if self.picture.once(cell) and self.scale == 1:
-                    single.add(place)
-        rows = [[" "] * self.width for _ in range(max(y for y, _ in tally) + 1)]
-        for (y, x), numbers in tally.items():
-            rows[y][x] = self.letter(min(numbers, key=lambda number: (-numbers[number], number)))
-        for y, x in single:
-            rows[y][x - 1] = "*"
-        return ["".join(row) for row in reversed(rows)] + ["", *self.axis()]
-
-    def axis(self) -> list[str]:
-        limbs, numbers = ["C", *" " * (self.width - 1)], [" "] * self.width
-        for number, group in reversed(list(enumerate(self.picture.groups))):
-            for column in group.columns:
-                limbs[self.x(column)] = self.letter(number)
-        digits = len(str(2 * self.picture.n - 1))
-        for column in range(0, 2 * self.picture.n, _tick((digits + 1) * self.scale / self.pitch)):
-            end = self.x(column) + 1
-            numbers[end - len(str(column)) : end] = str(column)
-        return ["".join(limbs), "".join(numbers)]
-
-    def notes(self) -> list[str]:
-        """How to read it, each line only where it applies."""
-        picture, top = self.picture, self.picture.n - 1
-        corners = f"A[0]*A[{top}]" if picture.square else f"A[{top}]*B[0]"
-        notes = [f"right corner [0]*[0], left [{top}]*[{top}], top {corners}", "C: the block that stores it last"]
-        if picture.square:
-            notes.append("a counts twice, " + ("*a once" if self.scale == 1 else "on the lowest line once"))
-        if self.scale > 1:
-            notes += [f"a character stands for up to {self.scale**2} cells", "the SVG shows every cell"]
-        if len(picture.groups) > len(ascii_letters):
-            notes.append(f"{len(picture.groups)} blocks: the letters repeat")
-        return notes
-
-    def legend(self) -> list[str]:
-        """The blocks in the order of visits, in as many columns as fit, read downwards."""
-        entries = [
-            text if number is None else f"{self.letter(number)}  {text}" for number, text in self.picture.legend()
-        ]
-        widest = min(max(map(len, entries)) + 3, self.width)
-        height = -(-len(entries) // max(1, self.width // widest))
-        return ["".join(_shorten(entry, widest).ljust(widest) for entry in entries[y::height]) for y in range(height)]
-
-
-def _shorten(text: str, width: int) -> str:
-    return text if len(text) <= width else text[: width - 1] + "…"
-
+from .plan import Plan
 
 # SVG.  Cells have whole coordinates on a lattice of equilateral triangles (26 : 15 is the square root of three to one
 # part in a thousand), which is scaled to the page; everything else is in the page's own units.
@@ -257,7 +60,7 @@ class _Shape:
 
 def svg(plan: Plan) -> str:
     """The picture as a stand-alone SVG document, the same bytes for the same plan."""
-    return _template().render(page=_Page(_picture(plan)))
+    return _template().render(page=_Page(picture_of(plan)))
 
 
 @functools.cache
@@ -279,11 +82,11 @@ def _fixed(number: float) -> str:
     return "0" if text == "-0" else text
 
 
-def _lattice(cell: _Cell) -> str:
+def _lattice(cell: Place) -> str:
     return f"{-ACROSS * cell.column} {-UP * cell.height}"
 
 
-def _runs(cells: Sequence[_Cell]) -> Iterator[tuple[_Cell, _Cell, bool]]:
+def _runs(cells: Sequence[Place]) -> Iterator[tuple[Place, Place, bool]]:
     """The path through the cells as straight runs (from, to, whether its steps lead to a neighbour)."""
     if not cells:
         return
@@ -307,7 +110,7 @@ class _Page:
 
     width, edge, font, colours = PAGE, EDGE, FONT, COLOURS
 
-    def __init__(self, picture: _Picture) -> None:
+    def __init__(self, picture: Picture) -> None:
         n = picture.n
         self.picture = picture
         self.scale = min(LARGEST, (PAGE - 2 * SIDE) / (2 * n * ACROSS))
@@ -334,7 +137,7 @@ class _Page:
     def y(self, height: float) -> float:
         return self.middle - height * UP * self.scale
 
-    def mark(self, cell: _Cell, text: str, cls: str) -> _Mark:
+    def mark(self, cell: Place, text: str, cls: str) -> _Mark:
         return _Mark(_fixed(self.x(cell.column)), _fixed(self.y(cell.height)), text, cls)
 
     @property
@@ -361,7 +164,7 @@ class _Page:
         arc = f"a{across / 2:g} {across / 2:g} 0 1 0"
         ring = f"m-{across / 2:g} 0{arc} {across} 0{arc}-{across} 0z"
         for number, group in enumerate(self.picture.groups):
-            title = f"{group.title}: {_plural(len(group.cells), 'cell')}"
+            title = f"{group.title}: {plural(len(group.cells), 'cell')}"
             for cls, end, once in (("dot", "h0", False), ("ring", ring, True)):
                 path = "".join(f"M{_lattice(cell)}{end}" for cell in group.cells if self.picture.once(cell) == once)
                 if path:
@@ -377,7 +180,7 @@ class _Page:
             return ""
         return "".join(self.arrow(a, b) for a, b, near in _runs(self.cells) if near)
 
-    def arrow(self, start: _Cell, end: _Cell) -> str:
+    def arrow(self, start: Place, end: Place) -> str:
         x, y = -ACROSS * (start.column + end.column) / 2, -UP * (start.height + end.height) / 2
         across, up = -ACROSS * (end.column - start.column), -UP * (end.height - start.height)
         size = 4 / self.scale / math.hypot(across, up)
@@ -403,7 +206,7 @@ class _Page:
         """A[i] and B[j] along the two upper sides, where their rows begin."""
         n, other = self.picture.n, "A" if self.picture.square else "B"
         out = 1.35 * self.around + 8  # at right angles to the side
-        for k in range(0, n, _tick(1.2 * FONT / (UP * self.scale))):
+        for k in range(0, n, tick(1.2 * FONT / (UP * self.scale))):
             for column, height, name, cls in ((k, k, "A", "right"), (n - 1 + k, n - 1 - k, other, "left")):
                 x = self.x(column) + (out / 2 if cls == "right" else -out / 2)
                 yield _Mark(_fixed(x), _fixed(self.y(height) - 0.866 * out), f"{name}[{k}]", cls)
@@ -418,7 +221,7 @@ class _Page:
     def ticks(self) -> Iterator[_Mark]:
         """Numbers of the columns, as many as fit."""
         columns = 2 * self.picture.n
-        for column in range(0, columns, _tick(LETTER * (len(str(columns)) + 1) / (ACROSS * self.scale))):
+        for column in range(0, columns, tick(LETTER * (len(str(columns)) + 1) / (ACROSS * self.scale))):
             yield _Mark(_fixed(self.x(column)), _fixed(self.axis + 32), str(column))
 
     def notes(self) -> list[_Mark]:
@@ -434,7 +237,7 @@ class _Page:
 
     @property
     def heading(self) -> str:
-        return _shorten(self.picture.heading, int((PAGE - 2 * EDGE) / (1.6 * LETTER)))
+        return shorten(self.picture.heading, int((PAGE - 2 * EDGE) / (1.6 * LETTER)))
 
     @property
     def order(self) -> str:
@@ -446,7 +249,7 @@ class _Page:
     def legend(self) -> list[_Mark]:
         """The blocks, in as many columns as fit, read downwards."""
         limit = int((PAGE - 2 * EDGE) / LETTER) - 4
-        entries = [(number, _shorten(text, limit)) for number, text in self.picture.legend()]
+        entries = [(number, shorten(text, limit)) for number, text in self.picture.legend()]
         widest = LETTER * max(len(text) for _, text in entries) + 40
         across = max(1, int((PAGE - 2 * EDGE) // widest))
         down = -(-len(entries) // across)
