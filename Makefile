@@ -28,7 +28,9 @@ answers: $(VENV)/installed  # search for the parameters in schedules/answers; ta
 mutate: $(VENV)/tested-with packages  # every single-instruction change of more and larger kernels; takes minutes
 	$(BIN)/python -m pytest -n auto -m mutate
 
+# Debian keeps venv in a package of its own, which is installed if we may.
 $(VENV)/installed: pyproject.toml
+	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || $(MAKE) --no-print-directory packages APT='python3-venv'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --editable .
 	@touch $@
@@ -46,7 +48,7 @@ packages:
 	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing; \
 	elif sudo -n true 2>/dev/null; then \
 	    sudo apt-get update -qq && sudo DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing; \
-	else echo "not installed, tests that need them are skipped:$$missing"; fi
+	else echo "not installed:$$missing; what needs them is skipped (apt-get install$$missing)"; fi
 
 clean:
 	rm -rf $(VENV) build *.egg-info
