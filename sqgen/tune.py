@@ -55,6 +55,13 @@ def spelled(widths: tuple[int, ...], limbs: int) -> tuple[int, ...]:
     return tuple(found)
 
 
+def short(widths: tuple[int, ...], limbs: int) -> tuple[int, ...]:
+    """The shortest way to write the same blocks: the last width is repeated."""
+    while len(widths) > 1 and spelled(widths[:-1], limbs) == spelled(widths, limbs):
+        widths = widths[:-1]
+    return widths
+
+
 def search(which: Isa, limbs: int) -> tuple[int, tuple[int, ...]]:
     """(cycles, widths) of the best blocks found for `sbd`."""
     seen: dict[tuple[int, ...], int] = {}
@@ -89,6 +96,7 @@ def main(name: str, most: int) -> None:
     rows, sbd_wins, columns_win = [], True, True
     for limbs in track(sizes, description=f"{name}: widths of blocks"):
         cycles, widths = search(which, limbs)
+        widths = short(widths, limbs)
         rows.append(
             f'{limbs * which.limb_bits} = {{ block = "{",".join(map(str, widths))}" }}  # {cycles} cycles a call'
         )
