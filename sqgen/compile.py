@@ -40,9 +40,7 @@ def compile_plan(plan: Plan, isa: Isa) -> Compiled:
     rules = idioms(isa)
     code = rules.lower(plan, isa)
     (function,) = code.functions
-    pair = isa.classes.get("pair")
-    pairs = {low: isa.registers[isa.registers.index(low) + 1] for low in pair.registers} if pair else {}
-    allocated = allocate.allocate(function, isa.abi.callee_saved, pairs)
+    allocated = allocate.allocate(function, isa.abi.callee_saved, isa.pairs())
     allocate.verify(function, allocated)
     registers = rules.finish(Code((allocated,)), plan, isa)
     (body,) = registers.functions

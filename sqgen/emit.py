@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import jinja2
@@ -12,6 +13,7 @@ from . import __version__, methods
 from .compile import Line
 from .kernel import Kernel
 from .places import folder
+from .table import TABLES, Isa
 
 SCHEMA = 1
 COMMENT_COLUMN = 28
@@ -127,23 +129,28 @@ def facts(kernel: Kernel) -> dict[str, Any]:
         "sha256": kernel.sha256,
         "generator": f"sqgen {__version__}",
         "counts": ", ".join(f"{count} {kind}" for kind, count in Counter(dict(kernel.price.counts)).most_common()),
-        "lines": [row for line in kernel.compiled.lines for row in listing(line)],
+        "lines": [row for line in kernel.compiled.lines for row in listing(line, isa.comment)],
     }
 
 
-def listing(line: Line) -> list[str]:
-    """Rows of assembly text for one instruction: its headings, then itself with its comment."""
-    rows = [f"    ; {heading}" for heading in line.heading.splitlines()]
+def listing(line: Line, mark: str) -> list[str]:
+    """Rows of assembly text for one instruction: its headings, then itself with its comment; `mark` opens comments."""
+    rows = [f"    {mark} {heading}" for heading in line.heading.splitlines()]
     if rows:
         rows.insert(0, "")
     text = f"    {line.instr.text()}"
-    rows.append(f"{text:<{COMMENT_COLUMN}}; {line.comment}" if line.comment else text)
+    rows.append(f"{text:<{COMMENT_COLUMN}}{mark} {line.comment}" if line.comment else text)
     return rows
+
+
+def templates(isa: Isa) -> Path:
+    """The instruction set's template folder; beside its table, if that is not one of sqgen's own."""
+    return (folder("templates") if isa.path.parent == TABLES else isa.path.parent) / isa.template
 
 
 def _render(kernel: Kernel, template: str) -> str:
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(folder("templates") / kernel.spec.contract.isa.template),
+        loader=jinja2.FileSystemLoader(templates(kernel.spec.contract.isa)),
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

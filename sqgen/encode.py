@@ -8,8 +8,6 @@ from dataclasses import dataclass
 
 from .table import Insn, Isa, Operand
 
-WORD = 2  # bytes of the unit that encodings are stored in, least significant byte first
-
 
 class EncodeError(ValueError):
     """An operand that its instruction cannot hold."""
@@ -54,6 +52,15 @@ class Instr:
             return self.insn.same.format(**values)
         return self.insn.syntax.format(**values)
 
+    def clash(self) -> str:
+        """The operand for which the table leaves the instruction undefined, "" if there is none."""
+        if self.insn.apart:
+            for operand, value in zip(self.insn.operands, self.operands, strict=True):
+                wide = self.insn.apart.get(operand.name)
+                if wide and self.insn.places[str(value)][0] in self.insn.places[wide]:
+                    return str(value)
+        return ""
+
 
 def _code(operand: Operand, value: str | int, bits: int) -> int:
     """The number that stands for `value` in a field of `bits` bits."""
@@ -71,26 +78,29 @@ def _code(operand: Operand, value: str | int, bits: int) -> int:
     return number - operand.low
 
 
-def _value(operand: Operand, code: int, bits: int) -> str | int:
-    """The operand that `code` stands for; the inverse of `_code`."""
+def _value(operand: Operand, code: int, bits: int) -> str | int | None:
+    """The operand that `code` stands for, None for a code that is not in use; the inverse of `_code`."""
     if operand.cls:
-        return operand.cls.registers[code]
+        return operand.cls.registers[code] if code < len(operand.cls.registers) else None
     if operand.kind == "target":
         return (code - (1 << bits) if code >> (bits - 1) else code) * operand.scale
-    return code + operand.low
+    return code + operand.low if code + operand.low <= operand.high else None
 
 
 def encode(instr: Instr) -> bytes:
     """The bytes of one instruction.  Raises EncodeError for an operand out of range."""
     insn = instr.insn
+    if instr.clash():
+        raise EncodeError(f"{insn.name} is undefined for {instr.clash()}")
     word = insn.fixed
     for field in insn.fields:
         index = next(k for k, operand in enumerate(insn.operands) if operand.name == field.operand)
         code = _code(insn.operands[index], instr.operands[index], len(field.bits))
         for place, position in enumerate(reversed(field.bits)):
             word |= (code >> place & 1) << position
-    chunks = [word >> shift & 0xFFFF for shift in range(insn.bits - 8 * WORD, -1, -8 * WORD)]
-    return b"".join(chunk.to_bytes(WORD, "little") for chunk in chunks)
+    unit = 8 * insn.unit
+    chunks = [word >> shift & ((1 << unit) - 1) for shift in range(insn.bits - unit, -1, -unit)]
+    return b"".join(chunk.to_bytes(insn.unit, "little") for chunk in chunks)
 
 
 @functools.cache
@@ -114,11 +124,14 @@ def _decode_word(isa: Isa, word: int, bits: int) -> Instr | None:
     for length, mask, insns in _patterns(isa):
         insn = insns.get(word & mask) if length == bits else None
         if insn:
-            return Instr(insn, tuple(_operand(insn, operand, word) for operand in insn.operands))
+            operands = [_operand(insn, operand, word) for operand in insn.operands]
+            instr = Instr(insn, tuple(operand for operand in operands if operand is not None))
+            return None if None in operands or instr.clash() else instr
     return None
 
 
-def _operand(insn: Insn, operand: Operand, word: int) -> str | int:
+def _operand(insn: Insn, operand: Operand, word: int) -> str | int | None:
+    """The operand in an instruction word, None if its code stands for nothing."""
     field = next(field for field in insn.fields if field.operand == operand.name)
     code = functools.reduce(lambda code, position: code << 1 | word >> position & 1, field.bits, 0)
     return _value(operand, code, len(field.bits))
@@ -130,15 +143,15 @@ def decode(isa: Isa, image: bytes, address: int) -> Instr:
         end = address + bits // 8
         if end > len(image):
             break
-        word = 0
-        for at in range(address, end, WORD):
-            word = word << 8 * WORD | int.from_bytes(image[at : at + WORD], "little")
+        word, unit = 0, isa.code_unit
+        for at in range(address, end, unit):
+            word = word << 8 * unit | int.from_bytes(image[at : at + unit], "little")
         instr = _decode_word(isa, word, bits)
         if instr:
             return instr
-    if address + WORD > len(image):
+    if address + isa.code_unit > len(image):
         raise DecodeError("the code runs past its end")
-    raise DecodeError(f"unknown instruction 0x{image[address : address + WORD][::-1].hex()}")
+    raise DecodeError(f"unknown instruction 0x{image[address : address + isa.code_unit][::-1].hex()}")
 
 
 def disassemble(isa: Isa, image: bytes) -> Iterator[tuple[int, Instr]]:

@@ -19,6 +19,7 @@ class Exit(IntEnum):
     FILE = 5
     TOOL = 6
     DISAGREES = 7
+    STOPPED = 130
 
 
 EXIT_MEANING = {
@@ -28,7 +29,8 @@ EXIT_MEANING = {
     Exit.UNPROVED: "the code is wrong, or could not be proved; nothing was written",
     Exit.FILE: "a file or folder cannot be read, understood or written",
     Exit.TOOL: "an outside program that this command needs is not installed",
-    Exit.DISAGREES: "the outside simulator disagrees with the table or with the arithmetic",
+    Exit.DISAGREES: "the outside simulator disagrees with the manifest or with the arithmetic",
+    Exit.STOPPED: "stopped by Ctrl-C",
 }
 
 

@@ -7,17 +7,19 @@ directions of use make everything else:
 * `reduce` replaces the lowest digit of each relation by the rest of it, latest relation first.  In a sum in which low
   digit and carry occur in the right proportion the carry cancels, and the form comes down to operand limbs.
 * `within` replaces the highest digit (a carry, the high half of a product) by its definition, a fraction, and so bounds
-  a limb by what several limbs together can hold.
+  a limb by what several limbs together can hold.  Where a case has fixed the highest digit, the relation says something
+  of the lowest one, which is replaced instead.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 
 Form = dict[int, int]  # atom -> coefficient; never changed once made
 ONE = 0  # the atom that is always 1
+IN_VAIN = 4_000_000  # terms touched at most in one proof to look for bounds that are not found
 ZERO: Form = {}
 
 
@@ -42,6 +44,7 @@ class Atoms:
         self.factors: dict[int, tuple[int, int]] = {}
         self._products: dict[tuple[int, int], int] = {}
         self.here = 0  # address of the instruction that is being executed
+        self.in_vain = 0  # terms touched in looking for bounds and not finding them
 
     def new(self, low: int, high: int, public: bool = False) -> int:
         """A new unknown in low..high."""
@@ -54,6 +57,8 @@ class Atoms:
     def product(self, left: int, right: int) -> int:
         """The atom that stands for left * right; both are never negative."""
         key = (left, right) if left <= right else (right, left)
+        if left == right and self.high[left] == 1:
+            return left  # a bit is its own square
         if key not in self._products:
             atom = self.new(0, self.high[left] * self.high[right], self.public[left] and self.public[right])
             self._products[key] = atom
@@ -88,7 +93,7 @@ class Atoms:
             coefficient = rest.pop(atom, 0)
             if not coefficient:
                 continue
-            replacement = self._reduced(atom, fixed)
+            replacement = self.reduced(atom, fixed)
             if replacement is None:
                 done[atom] = done.get(atom, 0) + coefficient
                 continue
@@ -104,9 +109,9 @@ class Atoms:
 
     def once(self, form: Form) -> Form:
         """The form with its own lowest digits replaced, but not what they are replaced by."""
-        return combine([(c, self._reduced(atom, {}) or {atom: 1}) for atom, c in form.items()])
+        return combine([(c, self.reduced(atom, {}) or {atom: 1}) for atom, c in form.items()])
 
-    def _reduced(self, atom: int, fixed: Mapping[int, int]) -> Form | None:
+    def reduced(self, atom: int, fixed: Mapping[int, int]) -> Form | None:
         """What `atom` is replaced by, None if it stays."""
         if atom in fixed:
             return {ONE: fixed[atom]} if fixed[atom] else ZERO
@@ -122,36 +127,39 @@ class Atoms:
 
     def _reduced_product(self, left: int, right: int, fixed: Mapping[int, int]) -> Form | None:
         for factor, other in ((right, left), (left, right)):
-            replacement = self._reduced(factor, fixed)
+            replacement = self.reduced(factor, fixed)
             if replacement is not None:
-                form: Form = {}
-                for atom, coefficient in replacement.items():
-                    product = other if atom == ONE else self.product(atom, other)
-                    form[product] = form.get(product, 0) + coefficient
-                return form
+                return self.times(replacement, other)
         return None
+
+    def times(self, form: Form, factor: int) -> Form:
+        """The form times an atom."""
+        total: Form = {}
+        for atom, coefficient in form.items():
+            product = factor if atom == ONE else self.product(atom, factor)
+            total[product] = total.get(product, 0) + coefficient
+        return total
 
     # ---- bounds -------------------------------------------------------------------------------------------------
 
     def within(self, form: Form, low: int, high: int, fixed: Mapping[int, int], budget: int) -> bool:
-        """Whether low <= form <= high can be shown by replacing up to `budget` digits by their definitions."""
-        search = _Bounds(self, form, fixed)
-        while True:
-            if search.least() >= low and search.greatest() <= high:
-                return True
-            if budget == 0 or not search.expand():
-                return False
-            budget -= 1
+        """Whether low <= form <= high can be shown by replacing digits by their definitions."""
+        return self._shown(form, fixed, budget, lambda least, greatest: low <= least and greatest <= high)
 
     def impossible(self, form: Form, low: int, high: int, fixed: Mapping[int, int], budget: int) -> bool:
         """Whether the form can be shown to lie outside low..high."""
+        return self._shown(form, fixed, budget, lambda least, greatest: greatest < low or least > high)
+
+    def _shown(self, form: Form, fixed: Mapping[int, int], budget: int, wanted: Callable[[int, int], bool]) -> bool:
+        """Whether bounds as wanted are found with `budget` terms touched, and while not too many were in vain."""
         search = _Bounds(self, form, fixed)
-        while True:
-            if search.greatest() < low or search.least() > high:
-                return True
-            if budget == 0 or not search.expand():
+        low, high = search.least(), search.greatest()
+        while not wanted(low, high):
+            if search.touched > min(budget, IN_VAIN - self.in_vain) or not search.expand():
+                self.in_vain += search.touched
                 return False
-            budget -= 1
+            low, high = max(low, search.least()), min(high, search.greatest())
+        return True
 
 
 class _Bounds:
@@ -162,8 +170,9 @@ class _Bounds:
         self.form: dict[int, int] = {}
         self.shift = 0
         self.low = self.high = 0
-        self.heap: list[int] = []
+        self.heap: list[tuple[bool, int]] = []  # highest digits before all others, later atoms before earlier ones
         self.seen: set[int] = set()
+        self.touched = 0  # terms changed so far
         for atom, coefficient in form.items():
             self.add(atom, coefficient)
 
@@ -190,49 +199,53 @@ class _Bounds:
             self.form[atom] = after
             if atom not in self.seen:
                 self.seen.add(atom)
-                heappush(self.heap, -atom)
+                relation = self.atoms.relation.get(atom)
+                heappush(self.heap, (relation is None or relation.digits[-1] != atom, -atom))
         else:
             self.form.pop(atom, None)
 
     def expand(self) -> bool:
-        """Replace the latest digit that has a definition; False if there is none."""
+        """Replace one atom that has a definition; False if there is none."""
         while self.heap:
-            atom = -heappop(self.heap)
-            coefficient = self.form.get(atom)
-            if coefficient is None:
-                self.seen.discard(atom)
-                continue
-            relation = self.atoms.relation.get(atom)
-            if relation is None:
-                continue
+            atom = -heappop(self.heap)[1]
             self.seen.discard(atom)
-            if atom == relation.digits[-1]:
-                self.replace(atom, coefficient, relation, len(relation.digits) - 1)
-                return True
-            if atom == relation.digits[0] and relation.digits[-1] in self.fixed:
-                self.replace(atom, coefficient, relation, 0)
+            coefficient = self.form.get(atom)
+            found = None if coefficient is None else self.definition(atom)
+            if coefficient is not None and found is not None:
+                self.replace(atom, coefficient, *found)
                 return True
         return False
 
-    def replace(self, atom: int, coefficient: int, relation: Relation, index: int) -> None:
-        """Replace `atom`, digit `index` of the relation, by (form - other digits) / its weight."""
-        weight = relation.weights[index]
-        places = (abs(weight)).bit_length() - 1
+    def definition(self, atom: int) -> tuple[Form, int] | None:
+        """(form, weight): weight * atom = form, for a highest digit, for a lowest one whose highest is fixed, and for a
+        product with any lowest one: carries inside products are left alone, so that they can cancel."""
+        if atom in self.atoms.factors:
+            product = self.atoms.reduced(atom, self.fixed)
+            return None if product is None else (product, 1)
+        relation = self.atoms.relation.get(atom)
+        if relation is None or (atom != relation.digits[-1] and relation.digits[-1] not in self.fixed):
+            return None
+        weights = dict(zip(relation.digits, relation.weights, strict=True))
+        weight = weights.pop(atom)
+        return combine([(1, relation.form), (-1, weights)]), weight
+
+    def replace(self, atom: int, coefficient: int, form: Form, weight: int) -> None:
+        """Replace `atom` by form / weight."""
+        places = abs(weight).bit_length() - 1
         common = min(places, (coefficient & -coefficient).bit_length() - 1)
         grow = places - common
+        self.touched += len(form)
         self.add(atom, -coefficient)
         if grow:
+            self.touched += len(self.form)
             self.shift += grow
             self.low <<= grow
             self.high <<= grow
             for other in self.form:
                 self.form[other] <<= grow
         factor = (coefficient << grow >> places) * (1 if weight > 0 else -1)
-        for other, value in relation.form.items():
+        for other, value in form.items():
             self.add(other, factor * value)
-        for position, digit in enumerate(relation.digits):
-            if position != index:
-                self.add(digit, -factor * relation.weights[position])
 
 
 def combine(terms: Sequence[tuple[int, Form]]) -> Form:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import tempfile
 from collections.abc import Mapping
@@ -12,10 +13,14 @@ from typing import Any
 from . import check, objects
 from .contract import contract
 from .errors import Exit, UserError
+from .idioms import idioms
+from .objects import CodeBytes
 from .programs import assemble
-from .table import isa
+from .table import Core, Isa, isa
 
-CLAIMS = ("isa", "core", "op", "bits", "symbol")
+CLAIMS = {"isa": str, "core": str, "op": str, "bits": int, "symbol": str}
+MEASURES = {"cycles": dict, "stack": int, "sha256": str}
+LARGEST = 1 << 20  # bytes of a manifest
 
 
 @dataclass(frozen=True)
@@ -28,53 +33,79 @@ class Judgement:
 
 
 def judge(file: Path, given: Mapping[str, Any], runs: int) -> Judgement:
-    """Run `file`.  Raises UserError where it, its manifest or the simulator fails or disagrees."""
+    """Run `file`.  Raises UserError where it, its manifest or the simulator fails or disagrees.
+
+    `given` has the names of `CLAIMS`; what is None there is the manifest's to say.
+    """
     manifest = _manifest(file)
-    claims = {name: given[name] if given[name] is not None else manifest.get(name) for name in CLAIMS}
+    claims: dict[str, Any] = {name: manifest.get(name) if given[name] is None else given[name] for name in CLAIMS}
     for name in ("isa", "bits"):
         if claims[name] is None:
             raise UserError(f"'{file}' has no manifest beside it; say --{name}")
-    which = isa(str(claims["isa"]))
-    what = contract(which, claims["op"] or "sqr", int(str(claims["bits"])))
+    which = isa(claims["isa"])
+    what = contract(which, claims["op"] or "sqr", claims["bits"])
     core = which.core(claims["core"] or which.default_core)
-    if file.suffix in (".S", ".s", ".json"):
-        source = file.with_suffix(".S") if file.suffix == ".json" else file
-        if not source.is_file():
-            raise UserError(f"'{source}' does not exist; give a .S, object or ELF file", Exit.FILE)
-        with tempfile.TemporaryDirectory() as folder:
-            target = Path(folder) / "kernel.o"
-            assemble(source, target, which, core)
-            code = objects.read(target, which, claims["symbol"])
-    else:
-        code = objects.read(file, which, claims["symbol"])
+    which.require(core, idioms(which).NEEDS)
+    code = _code(file, which, core, claims["symbol"])
     report = check.run(code.image, what, core, code.entry, runs)
-    _compare(file, manifest if core.name == manifest.get("core") else {}, report)
+    if core.name == manifest.get("core"):
+        _compare(file, manifest, code, report)
+    else:
+        manifest = {}
     return Judgement(code.symbol, report, manifest)
+
+
+def _code(file: Path, which: Isa, core: Core, symbol: str | None) -> CodeBytes:
+    """The function in an object or ELF file, or in a `.S` that is assembled first; a `.json` stands for its `.S`."""
+    if file.suffix not in (".S", ".s", ".json"):
+        return objects.read(file, which, symbol)
+    source = file.with_suffix(".S") if file.suffix == ".json" else file
+    if not source.is_file():
+        raise UserError(f"'{source}' is no file; give a .S, object or ELF file", Exit.FILE)
+    with tempfile.TemporaryDirectory() as folder:
+        target = Path(folder) / "kernel.o"
+        assemble(source, target, which, core)
+        try:
+            return objects.read(target, which, symbol)
+        except UserError as error:
+            raise UserError(str(error).replace(str(target), str(source)), error.code) from None
 
 
 def _manifest(file: Path) -> dict[str, Any]:
     """The manifest beside a file, {} if there is none."""
-    path = file.with_suffix(".json")
-    if not path.is_file():
-        return {}
+    path = file.with_name(f"{file.stem}.json") if file.name else file
     try:
-        manifest = json.loads(path.read_text())
+        if not path.is_file():
+            return {}
+        with path.open("rb") as stream:
+            text = stream.read(LARGEST + 1)
+        if len(text) > LARGEST:
+            raise ValueError("it is too long")
+        manifest = json.loads(text)
         if not isinstance(manifest, dict):
-            raise ValueError("no object")
+            raise ValueError("it is no JSON object")
+        for name, kind in (CLAIMS | MEASURES).items():
+            if name in manifest and (not isinstance(manifest[name], kind) or isinstance(manifest[name], bool)):
+                raise ValueError(f"its '{name}' is not of type {kind.__name__}")
         return manifest
-    except (OSError, ValueError, RecursionError) as error:
+    except OSError as error:
+        raise UserError(f"cannot read '{path}': {error.strerror or error}", Exit.FILE) from None
+    except (ValueError, RecursionError) as error:
         raise UserError(f"'{path}' is no manifest: {error}", Exit.FILE) from None
 
 
-def _compare(file: Path, manifest: Mapping[str, Any], report: check.Report) -> None:
-    """Cycles and stack must be the manifest's."""
-    if not manifest:
-        return
+def _compare(file: Path, manifest: Mapping[str, Any], code: CodeBytes, report: check.Report) -> None:
+    """Cycles, stack and code must be the manifest's."""
     cycles = manifest.get("cycles", {})
-    seen = {"call": (report.call, cycles.get("call")), "body": (report.body, cycles.get("body"))}
-    seen["stack"] = (report.stack, manifest.get("stack"))
+    seen = {
+        "call cycles": (report.call, cycles.get("call")),
+        "body cycles": (report.body, cycles.get("body")),
+        "bytes of stack": (report.stack, manifest.get("stack")),
+    }
     for name, (measured, claimed) in seen.items():
         if measured != claimed:
             raise UserError(
-                f"{report.simulator} counts {name} {measured} for '{file}', its manifest says {claimed}", Exit.DISAGREES
+                f"{report.simulator} counts {measured} {name} for '{file}', its manifest says {claimed}", Exit.DISAGREES
             )
+    if hashlib.sha256(code.body).hexdigest() != manifest.get("sha256"):
+        raise UserError(f"the code of '{file}' is not the code that its manifest describes", Exit.DISAGREES)

@@ -3,42 +3,69 @@
 from __future__ import annotations
 
 import io
-from dataclasses import dataclass
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from .encode import decode
 from .errors import Exit, UserError
 from .table import Isa, nearest
 
 LARGEST = 16 << 20  # bytes of a file that is looked into
+EXECUTABLE = 4  # SHF_EXECINSTR
 
 
 @dataclass(frozen=True)
 class CodeBytes:
-    """A function in its section: `image` is the section, `entry` where the function starts in it (bytes)."""
+    """A function in its section: `image` is the section, `entry` where the function starts in it, `size` its length.
+
+    All in bytes; `size` is 0 where the file does not say.  `relocated` are the places that a linker will still change.
+    """
 
     symbol: str
     image: bytes
     entry: int
+    size: int = 0
+    relocated: frozenset[int] = field(default=frozenset(), repr=False)
+
+    @property
+    def body(self) -> bytes:
+        """The function's own bytes: up to its size, or to the end of the section."""
+        return self.image[self.entry : self.entry + self.size if self.size else None]
 
 
 def read(path: Path, isa: Isa, symbol: str | None) -> CodeBytes:
     """The function `symbol`, or the only global one, of an ELF file.  Raises UserError for every broken file."""
     data = _bytes(path)
-    from elftools.common.exceptions import ELFError  # noqa: PLC0415  (a heavy import, needed here only)
-    from elftools.elf.elffile import ELFFile  # noqa: PLC0415
+    from elftools.elf.elffile import ELFFile  # noqa: PLC0415  (a heavy import, needed here only)
 
     try:
         elf = ELFFile(io.BytesIO(data))
         if elf["e_machine"] != isa.elf_machine:
             raise UserError(f"'{path}' is for {elf['e_machine']}, not for {isa.elf_machine} ({isa.name})", Exit.FILE)
-        return _function(elf, path, symbol)
+        _require_sound(elf, len(data))
+        code = _function(elf, path, symbol)
     except UserError:
         raise
-    except (ELFError, ValueError, KeyError, IndexError, TypeError, AttributeError, OverflowError, MemoryError) as error:
+    except Exception as error:  # pyelftools raises exceptions of many kinds on damaged files
         raise UserError(f"'{path}' is a damaged ELF file: {error or type(error).__name__}", Exit.FILE) from None
-    except Exception as error:  # pyelftools' parser raises many kinds on truncated files
-        raise UserError(f"'{path}' is a damaged ELF file: {type(error).__name__}", Exit.FILE) from None
+    if code.relocated.intersection(range(code.entry, code.entry + len(code.body))):
+        raise _unlinked(path)
+    return code
+
+
+def require_linked(path: Path, isa: Isa, code: CodeBytes, executed: Sequence[int]) -> None:
+    """UserError where executed instructions (offsets from the entry, in bytes) are not yet what will run."""
+    for at in executed:
+        first = code.entry + at
+        if code.relocated.intersection(range(first, first + decode(isa, code.image, first).insn.size)):
+            raise _unlinked(path)
+
+
+def _unlinked(path: Path) -> UserError:
+    return UserError(f"'{path}' has relocations in its code, so it is not what will run; link it first", Exit.FILE)
 
 
 def _bytes(path: Path) -> bytes:
@@ -56,54 +83,81 @@ def _bytes(path: Path) -> bytes:
     if len(data) > LARGEST:
         raise UserError(f"'{path}' is larger than {LARGEST >> 20} MiB", Exit.FILE)
     if data[:4] != b"\x7fELF":
-        raise UserError(f"'{path}' is no ELF file; assemble it first, for example with avr-gcc -c", Exit.FILE)
+        raise UserError(f"'{path}' is no ELF file; assemble it first", Exit.FILE)
     return data
 
 
+def _require_sound(elf: Any, size: int) -> None:
+    """ValueError where the tables do not lie in the file, so that walking them would not end."""
+    if elf["e_type"] not in ("ET_REL", "ET_EXEC", "ET_DYN"):
+        raise ValueError("neither an object nor an executable")
+    if elf["e_shentsize"] != elf.structs.Elf_Shdr.sizeof():
+        raise ValueError("the section headers have a wrong size")
+    if elf["e_shoff"] + elf.num_sections() * elf["e_shentsize"] > size:
+        raise ValueError("the section headers lie outside the file")
+    for section in elf.iter_sections():
+        if section["sh_type"] != "SHT_NOBITS" and section["sh_offset"] + section["sh_size"] > size:
+            raise ValueError(f"section '{section.name}' lies outside the file")
+
+
 def _function(elf: Any, path: Path, wanted: str | None) -> CodeBytes:
-    """The section and offset of the wanted symbol."""
+    """The wanted symbol in its section."""
     table = elf.get_section_by_name(".symtab")
     if table is None:
         raise UserError(f"'{path}' has no symbol table; do not strip it", Exit.FILE)
-    found: dict[str, tuple[int, int, int]] = {}
-    for symbol in table.iter_symbols():
-        index = symbol["st_shndx"]
-        if symbol.name and isinstance(index, int) and index < elf.num_sections():
-            section = elf.get_section(index)
-            executable = section["sh_flags"] & 4 and section["sh_type"] == "SHT_PROGBITS"
-            if executable and symbol["st_info"]["bind"] in ("STB_GLOBAL", "STB_WEAK"):
-                found[symbol.name] = index, symbol["st_value"], symbol["st_size"]
-    name = wanted or _only(found, path)
-    if name not in found:
-        raise UserError(
-            f"'{path}' has no function '{name}'{nearest(name, found) if found else '; it has none'}", Exit.FILE
-        )
-    index, value, size = found[name]
-    section = elf.get_section(index)
-    _no_relocations(elf, index, range(value, value + size if size else section["sh_size"]), path)
-    image = section.data()
-    entry = value - (section["sh_addr"] if elf["e_type"] == "ET_EXEC" else 0)
-    if len(image) != section["sh_size"] or not 0 <= entry < len(image):
-        raise UserError(f"'{path}' is a damaged ELF file: '{name}' lies outside its section", Exit.FILE)
-    return CodeBytes(name, image, entry)
+    if table["sh_entsize"] != elf.structs.Elf_Sym.sizeof():
+        raise ValueError("the symbols have a wrong size")
+    code = {
+        index: section
+        for index, section in enumerate(elf.iter_sections())
+        if section["sh_flags"] & EXECUTABLE and section["sh_type"] == "SHT_PROGBITS" and not section.compressed
+    }
+    found = [
+        symbol
+        for symbol in table.iter_symbols()
+        if symbol.name and symbol["st_shndx"] in code and symbol["st_info"]["type"] in ("STT_FUNC", "STT_NOTYPE")
+    ]
+    symbol = _named(found, path, wanted) if wanted else _only(found, path)
+    section = code[symbol["st_shndx"]]
+    base = 0 if elf["e_type"] == "ET_REL" else section["sh_addr"]
+    image, entry, size = section.data(), symbol["st_value"] - base, symbol["st_size"]
+    if not 0 <= entry < len(image) or entry + size > len(image):
+        raise ValueError(f"'{symbol.name}' lies outside its section")
+    relocated = frozenset(
+        relocation["r_offset"] - base
+        for relocations in elf.iter_sections()
+        if relocations["sh_type"] in ("SHT_RELA", "SHT_REL") and relocations["sh_info"] == symbol["st_shndx"]
+        for relocation in relocations.iter_relocations()
+    )
+    return CodeBytes(symbol.name, image, entry, size, relocated)
 
 
-def _only(found: dict[str, tuple[int, int, int]], path: Path) -> str:
-    """The only global function of the file."""
-    if len(found) != 1:
-        names = ", ".join(sorted(found)[:8]) or "none"
-        raise UserError(
-            f"'{path}' has not one global function but {len(found)} ({names}); choose with --symbol", Exit.FILE
-        )
-    return next(iter(found))
+def _global(symbols: Sequence[Any]) -> list[Any]:
+    return [symbol for symbol in symbols if symbol["st_info"]["bind"] in ("STB_GLOBAL", "STB_WEAK")]
 
 
-def _no_relocations(elf: Any, index: int, where: range, path: Path) -> None:
-    """Code that a linker will still change is not the code that runs."""
-    for section in elf.iter_sections():
-        if section["sh_type"] not in ("SHT_RELA", "SHT_REL") or section["sh_info"] != index:
-            continue
-        if any(relocation["r_offset"] in where for relocation in section.iter_relocations()):
-            raise UserError(
-                f"'{path}' has relocations in its code, so it is not what will run; link it first", Exit.FILE
-            )
+def _named(symbols: Sequence[Any], path: Path, name: str) -> Any:
+    """The symbol of that name, a global one before a local one."""
+    same = [symbol for symbol in symbols if symbol.name == name]
+    same = _global(same) or same
+    if not same:
+        known = {symbol.name for symbol in _global(symbols)}
+        hint = textwrap.shorten(nearest(name, known), 200, placeholder=" ...") if known else "; it has none"
+        raise UserError(f"'{path}' has no function '{name}'{hint}", Exit.FILE)
+    if len(same) > 1:
+        raise UserError(f"'{path}' has {len(same)} local functions '{name}'; make one global", Exit.FILE)
+    return same[0]
+
+
+def _only(symbols: Sequence[Any], path: Path) -> Any:
+    """The only global function of the file; labels count where nothing is marked as a function."""
+    shared = _global(symbols)
+    functions = [symbol for symbol in shared if symbol["st_info"]["type"] == "STT_FUNC"] or shared
+    if not functions:
+        local = "; name a local one with --symbol" if symbols else ""
+        raise UserError(f"'{path}' has no global function{local}", Exit.FILE)
+    if len(functions) > 1:
+        names = sorted(symbol.name for symbol in functions)
+        shown = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
+        raise UserError(f"'{path}' has {len(names)} global functions ({shown}); choose with --symbol", Exit.FILE)
+    return functions[0]

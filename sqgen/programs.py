@@ -27,13 +27,23 @@ def assemble(source: Path, target: Path, isa: Isa, core: Core, name: str | None 
     """
     known = [assembler for assembler in isa.assemblers if name in (None, assembler.name)]
     chosen = next((assembler for assembler in known if installed(assembler)), None)
+    if not known:
+        raise UserError(f"no assembler for {isa.name} is known", Exit.TOOL)
     if chosen is None:
         packages = " or ".join(assembler.package for assembler in known)
         raise UserError(f"no assembler for {isa.name} is installed; install {packages}", Exit.TOOL)
-    words = [word.format(core=core.name, source=source, object=target) for word in chosen.command]
+    words = [word.format(core=core.name, source=source.resolve(), object=target.resolve()) for word in chosen.command]
     command = [sys.executable, "-m", chosen.module, *words] if chosen.module else words
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, check=False)
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=TIMEOUT,
+            check=False,
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise UserError(f"{chosen.name} failed: {error}", Exit.TOOL) from None
     if done.returncode:

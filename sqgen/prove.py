@@ -8,18 +8,22 @@ operand, the result or the stack, no secret to reach a branch or an address, and
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from .code import flags_read, flags_written
 from .contract import Contract, Fault, Verdict
 from .encode import DecodeError, Instr, decode
 from .forms import ONE, ZERO, Atoms, Form, Relation, combine
 from .meaning import LOST, execute
-from .symbolic import Refused, Return, Split, State, Value, ZeroTest
+from .symbolic import Event, Refused, Return, Split, State, Value, ZeroTest
 from .table import Core
 
-STEPS = 2_000_000  # instructions walked at most
+STEPS = 1_000_000  # instructions walked at most, in all cases together
+STEPS_PER_PRODUCT = 16  # instructions walked at most in one case, for each product of limbs; rolled loops take about 14
+STEPS_BESIDE = 4096  # instructions that a case may take beside these
 CASES = 4096  # cases followed at most
 LOOK_AHEAD = 8  # instructions looked at to see whether a carry is dropped
-DEEP = 200_000  # digits expanded at most to show one carry impossible at the end
+DEEP = 1_000_000  # terms touched at most to show one carry constant at the end
 
 
 def prove(image: bytes, contract: Contract, core: Core, entry: int = 0) -> Verdict:
@@ -42,9 +46,12 @@ class _Proof:
         self.initial: list[Value] = []
         self.operands: dict[str, list[int]] = {}
         self.steps = 0
+        self.longest = STEPS_PER_PRODUCT * contract.limbs**2 + STEPS_BESIDE
         self.decoded: dict[int, Instr] = {}
         parts = self.isa.wide.get(self.isa.stack_pointer, (self.isa.stack_pointer,)) if self.isa.stack_pointer else ()
         self.stack_slots = tuple(self.isa.slots[part] for part in parts)
+        flag = self.isa.interrupt_enable
+        self.watched = (*self.stack_slots, self.isa.slots[flag]) if flag else self.stack_slots
 
     def run(self) -> Verdict:
         waiting = [(self.start(), self.entry)]
@@ -62,9 +69,8 @@ class _Proof:
                     continue
                 cases += 1
                 self.finish(state)
-                if first is not None and first.path != state.path:
-                    raise self.failure(state.path[-1], "the path depends on a secret")
                 first = first or state
+                self.same(first, state)
         except _Failed as failed:
             return Verdict(self.contract, failed.fault, (), 0, {}, cases)
         assert first is not None
@@ -96,7 +102,8 @@ class _Proof:
         for part in range(self.core.pc_limbs):
             memory["stack", part + (1 if self.isa.stack_free else 0)] = Return(None, part)
         self.initial = list(slots)
-        return State(self.contract, self.atoms, slots, memory, self.bases, self.unread)
+        opaque = frozenset(self.isa.slots[name] for name in self.isa.opaque)
+        return State(self.contract, self.atoms, slots, memory, self.bases, opaque, self.unread)
 
     def pointer(self, slots: list[Value], registers: tuple[str, ...], buffer: str, length: int) -> None:
         """Put an unknown public address into `registers`, low limb first.  The buffer ends below the last address."""
@@ -116,8 +123,8 @@ class _Proof:
         """Execute until the function returns (None) or a case must be split (the atom, and where)."""
         while True:
             self.steps += 1
-            if self.steps > STEPS:
-                raise self.failure(at, f"no end after {STEPS} instructions")
+            if self.steps > STEPS or len(state.path) > self.longest:
+                raise self.failure(at, f"no end after {min(self.steps, len(state.path))} instructions")
             try:
                 instr = self.decode(at)
             except DecodeError as error:
@@ -141,6 +148,8 @@ class _Proof:
 
     def decode(self, at: int) -> Instr:
         """The instruction at `at`.  Raises DecodeError."""
+        if at < 0:
+            raise DecodeError("the code runs before its start")
         if at not in self.decoded:
             self.decoded[at] = decode(self.isa, self.image, at)
         return self.decoded[at]
@@ -153,19 +162,24 @@ class _Proof:
 
     def plain(self, state: State, instr: Instr) -> None:
         """An instruction that goes on to the next one."""
+        watched = [state.slots[slot] for slot in self.watched]
         enabled = self.interrupts(state)
-        before = [state.slots[slot] for slot in self.stack_slots]
         state.stack_written = False
         execute(instr.insn.statements, instr.places(self.isa), instr.immediates, self.isa.widths, state)
         for flag in instr.insn.clobbers:
             state.slots[self.isa.slots[flag]] = None
-        moved = any(state.slots[slot] is not old for slot, old in zip(self.stack_slots, before, strict=True))
-        if moved or state.stack_written:
+        changed = any(state.slots[slot] is not old for slot, old in zip(self.watched, watched, strict=True))
+        if changed or state.stack_written or state.halfway:
             self.check_stack(state, enabled)
 
     def check_stack(self, state: State, enabled: bool) -> None:
-        """After a change of the stack or its pointer: nothing that is in use may lie where an interrupt writes."""
+        """After a change of the stack, its pointer or the interrupt flag, or between two halves of a change: nothing
+        that is in use may lie where an interrupt writes."""
+        flag = self.isa.interrupt_enable
+        if flag and self.interrupts(state) and not self.kept(state, flag):
+            raise Refused("turns interrupts on, which may be off in the caller")
         depth = state.stack_pointer()
+        state.halfway = depth is None
         if depth is None:
             if enabled:
                 raise Refused("an interrupt could come while the stack pointer is half written")
@@ -187,6 +201,8 @@ class _Proof:
 
     def flow(self, state: State, instr: Instr, at: int) -> int | None:
         """The next instruction's offset after a jump, branch, call or return; None when the function returns."""
+        if state.halfway:
+            raise Refused("the stack pointer is half written")
         following = at + instr.insn.size
         kind = instr.insn.control[0]
         if kind == "return":
@@ -202,7 +218,9 @@ class _Proof:
             self.set_stack(state, depth)
             return target
         flag, wanted = instr.insn.control[1], int(instr.insn.control[2])
-        return target if self.decide(state, flag) == wanted else following
+        value = self.decide(state, flag)
+        state.events.append(Event(at, "branch", flag, value))
+        return target if value == wanted else following
 
     def decide(self, state: State, flag: str) -> int:
         """The value of a flag that a branch looks at.  Raises Refused unless it is the same for all operands."""
@@ -257,16 +275,33 @@ class _Proof:
     # ---- at the end ---------------------------------------------------------------------------------------------
 
     def finish(self, state: State) -> None:
-        """Kept registers, zero registers, and the result."""
+        """Kept registers, zero registers, the interrupt flag, and the result."""
         at = self.atoms.here
         for register in self.isa.abi.callee_saved:
-            slot = self.isa.slots[register]
-            if state.slots[slot] != self.initial[slot]:
+            if not self.kept(state, register):
                 raise self.failure(at, f"{register} is not restored")
         for register in self.isa.abi.zero_on_return:
-            if state.slots[self.isa.slots[register]] != ZERO:
+            if self.atoms.reduce(state.form(state.slots[self.isa.slots[register]]), state.fixed):
                 raise self.failure(at, f"{register} is not zero on return")
+        flag = self.isa.interrupt_enable
+        if flag and not self.kept(state, flag):
+            raise self.failure(at, "returns with interrupts turned off")
         self.result(state)
+
+    def kept(self, state: State, name: str) -> bool:
+        """Whether a register or flag holds what it held at entry."""
+        now, then = state.slots[self.isa.slots[name]], self.initial[self.isa.slots[name]]
+        if now is then:
+            return True
+        return not self.atoms.reduce(combine([(1, state.form(now)), (-1, state.form(then))]), state.fixed)
+
+    def same(self, first: State, other: State) -> None:
+        """Where a run goes and what it accesses must not differ from case to case."""
+        for mine, its in zip(first.events, other.events, strict=False):
+            if mine != its:
+                what = f"branches on {mine.place}" if mine.kind == "branch" else "the address"
+                verb = ", which depends" if mine.kind == "branch" else " depends"
+                raise self.failure(mine.at, f"{what}{verb} on a secret")
 
     def result(self, state: State) -> None:
         limb, n = self.isa.limb_bits, self.contract.limbs
@@ -283,53 +318,76 @@ class _Proof:
             for j in range(n):
                 atom = self.atoms.product(first[i], second[j])
                 product[atom] = product.get(atom, 0) - (1 << (limb * (i + j)))
+        self.agree(state, combine([*terms, (1, product)]))
+
+    def agree(self, state: State, error: Form) -> None:
+        """The error of the result must vanish but for a multiple of the result's modulus."""
         modulus = self.contract.modulus
-        rest = self.atoms.reduce(combine([*terms, (1, product)]), state.fixed)
-        left = {atom: c for atom, c in rest.items() if c % modulus and not self.vanishes(state, atom, c, modulus)}
-        constant = left.pop(ONE, 0) + sum(
-            c
-            for atom, c in rest.items()
-            if c % modulus and atom not in left and atom != ONE and self.is_one(state, atom)
-        )
-        if constant % modulus:
-            left[ONE] = constant
-        if left and not self.infeasible(state):
-            self.blame(left, modulus)
+        fixed = dict(state.fixed)
+        while True:
+            rest = self.atoms.reduce(error, fixed)
+            left = {atom: c for atom, c in rest.items() if c % modulus}
+            if not left:
+                return
+            found = self.constants(left, fixed)
+            if not found:
+                break
+            fixed |= found
+        if not self.infeasible(state):
+            self.blame(state, left)
 
-    def vanishes(self, state: State, atom: int, coefficient: int, modulus: int) -> bool:
-        """Whether a carry that the code dropped is always zero, or always one."""
-        if atom == ONE or atom in self.atoms.factors:
-            return False
-        form = {atom: 1}
-        return self.atoms.within(form, 0, 0, state.fixed, DEEP) or self.is_one(state, atom)
-
-    def is_one(self, state: State, atom: int) -> bool:
-        return self.atoms.within({atom: 1}, 1, 1, state.fixed, DEEP)
+    def constants(self, form: Form, fixed: Mapping[int, int]) -> dict[int, int]:
+        """Digits in the form that have only one value: carries that the code dropped since they cannot occur."""
+        digits = {
+            factor for atom in form for factor in self.atoms.factors.get(atom, (atom,))
+        } & self.atoms.relation.keys()
+        for value in (0, 1):
+            found = {d: value for d in sorted(digits) if self.atoms.within({d: 1}, value, value, fixed, DEEP)}
+            if found:
+                return found
+        return {}
 
     def infeasible(self, state: State) -> bool:
-        """Whether this case cannot occur: a fixed digit contradicts the range of the digits below it."""
+        """Whether this case cannot occur: a fixed digit contradicts the range of the digits beside it."""
         for atom, value in state.fixed.items():
             relation = self.atoms.relation.get(atom)
             if relation is None:
                 continue
-            weight = relation.weights[relation.digits.index(atom)]
-            form = combine([(1, relation.form), (-weight * value, {ONE: 1})])
-            if self.atoms.impossible(form, 0, abs(weight) - 1, state.fixed, DEEP):
+            weights = dict(zip(relation.digits, relation.weights, strict=True))
+            form = combine([(1, relation.form), (-weights.pop(atom) * value, {ONE: 1})])
+            if self.atoms.impossible(form, *self.atoms.range(weights), state.fixed, DEEP):
                 return True
         return False
 
-    def blame(self, left: Form, modulus: int) -> None:
+    def blame(self, state: State, left: Form) -> None:
         """Fail at the instruction that made the earliest digit that is left over."""
-        suspects = [atom for atom in left if atom != ONE and atom not in self.atoms.factors] or list(left)
-        atom = min(suspects)
-        weight = left[atom] % modulus
-        column = ((weight & -weight).bit_length() - 1) // self.isa.limb_bits
-        if atom == ONE or atom in self.atoms.factors:
+        limbs = {limb for limbs in self.operands.values() for limb in limbs} | {ONE}
+        suspects = {factor for atom in left for factor in self.atoms.factors.get(atom, (atom,))} - limbs
+        atom = min(suspects) if suspects else min(left)
+        weight = min(
+            (c & -c for term, c in left.items() if atom in (term, *self.atoms.factors.get(term, ()))), default=1
+        )
+        column = (weight.bit_length() - 1) // self.isa.limb_bits
+        if not suspects:
             raise self.failure(self.atoms.here, "a product is missing in the result, or counts too often", column)
-        at = self.atoms.origin[atom]
         if atom in self.atoms.relation:
-            raise self.failure(at, "what this instruction carries out is not added where it belongs", column)
-        raise self.failure(at, "the result depends on something that is no operand", column)
+            message = "what this instruction carries out is not added where it belongs"
+            raise self.failure(self.atoms.origin[atom], message, column)
+        for register in self.isa.registers:
+            if self.initial[self.isa.slots[register]] == {atom: 1}:
+                message = f"the result depends on {register}, which nobody has set"
+                raise self.failure(self.first_use(state, register), message, column)
+        raise self.failure(self.atoms.origin[atom], "the result depends on something that is no operand", column)
+
+    def first_use(self, state: State, register: str) -> int:
+        """Address of the first instruction executed that reads a register."""
+        slot = self.isa.slots[register]
+        for offset in state.path:
+            instr = self.decode(self.entry + offset)
+            for operand in instr.insn.operands:
+                if operand.cls and operand.role != "out" and slot in instr.places(self.isa)[operand.name]:
+                    return self.entry + offset
+        return self.atoms.here
 
     def failure(self, at: int, message: str, column: int | None = None) -> _Failed:
         """A fault of the instruction at `at`."""
@@ -344,14 +402,16 @@ def overlap(state: State) -> dict[str, tuple[int, ...]]:
     """Safe displacements of the result from each operand: no limb is read after the result has overwritten it."""
     safe: dict[str, tuple[int, ...]] = {}
     buffers = state.contract.buffers
+    writes: dict[int, int] = {}
+    for time, event in enumerate(state.events):
+        if (event.kind, event.place) == ("write", "r"):
+            writes.setdefault(event.number, time)
     for operand in list(buffers)[1:]:
         last_read = {
-            o: time for time, (kind, buffer, o) in enumerate(state.events) if (kind, buffer) == ("read", operand)
+            event.number: time
+            for time, event in enumerate(state.events)
+            if (event.kind, event.place) == ("read", operand)
         }
-        writes: dict[int, int] = {}
-        for time, (kind, _, offset) in enumerate(state.events):
-            if kind == "write":
-                writes.setdefault(offset, time)
         good = []
         for distance in range(1 - buffers["r"], buffers[operand]):
             if all(time > last_read.get(offset + distance, -1) for offset, time in writes.items()):

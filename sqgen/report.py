@@ -3,74 +3,90 @@
 from __future__ import annotations
 
 import io
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
-
-from rich.box import SIMPLE
-from rich.console import Console
-from rich.table import Table
+from typing import TYPE_CHECKING
 
 from . import methods
 from .contract import Verdict
-from .emit import aliasing
-from .judging import Judgement
-from .kernel import Kernel
-from .objects import CodeBytes
 from .table import Core, Isa
-from .timing import price
+from .timing import Price, price
+
+if TYPE_CHECKING:
+    from .judging import Judgement
+    from .kernel import Kernel
+    from .objects import CodeBytes
 
 WIDTH = 100
+OPERATION = {"sqr": "squaring", "mul": "multiplication"}
 
 
-def _text(table: Table) -> str:
+def _facts(title: str, rows: Sequence[tuple[str, str]]) -> str:
+    """Names and values in two columns under a title; a value may have several lines."""
+    column = max(len(name) for name, _ in rows) + 4
+    lines = [title, ""]
+    for name, value in rows:
+        first, *rest = value.splitlines() or [""]
+        lines += [f"  {name}".ljust(column) + first, *(" " * column + line for line in rest)]
+    return "\n".join(lines) + "\n"
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A table as plain text, the same on every terminal."""
+    from rich.box import SIMPLE  # noqa: PLC0415  (slow to import)
+    from rich.console import Console  # noqa: PLC0415
+    from rich.table import Table  # noqa: PLC0415
+
+    table = Table(*heads, box=SIMPLE, pad_edge=False)
+    for row in rows:
+        table.add_row(*row)
     buffer = io.StringIO()
-    Console(file=buffer, width=WIDTH, color_system=None, legacy_windows=False).print(table)
+    Console(file=buffer, width=WIDTH, color_system=None, legacy_windows=False, markup=False).print(table)
     return "\n".join(line.rstrip() for line in buffer.getvalue().splitlines()).strip("\n") + "\n"
 
 
-def _facts(rows: Sequence[tuple[str, str]], title: str) -> str:
-    """Name and value in two columns under a title."""
-    table = Table(show_header=False, box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
-    for row in rows:
-        table.add_row(*row)
-    return f"{title}\n{_text(table)}"
+def _cycles(cost: Price) -> str:
+    return f"{cost.call} per call, {cost.body} without saves and return"
+
+
+def _cases(verdict: Verdict) -> str:
+    return f"holds for every input, {verdict.cases} case{'s' if verdict.cases > 1 else ''}"
 
 
 def kernel_table(kernel: Kernel, written: Sequence[Path]) -> str:
     """What a user sees after a run."""
+    from .emit import aliasing  # noqa: PLC0415  (slow to import)
+
     spec, plan = kernel.spec, kernel.compiled.plan
-    timing, price_here = kernel.prices[0]
-    basis = (
-        f"the table's; {timing.confirmed} counts alike" if timing.confirmed else "model: from the manual, no simulator"
-    )
-    parameters = "".join(f" {name}={value}" for name, value in plan.parameters)
+    timing, cost = kernel.prices[0]
+    basis = f"{timing.confirmed} counts the same" if timing.confirmed else "from the manual; no simulator confirms it"
+    parameters = "".join(f" -p {name}={value}" for name, value in plan.parameters)
+    overlap = "\n".join(line for text in aliasing(kernel) for line in textwrap.wrap(text, WIDTH - 12))
     rows = [
-        ("method", f"{plan.method}{parameters}"),
-        ("cycles", f"{price_here.call} with saves and return, {price_here.body} without ({basis})"),
-        ("code", f"{kernel.size} bytes"),
-        ("stack", f"{kernel.verdict.stack} bytes"),
-        ("proof", f"holds for all inputs ({kernel.verdict.cases} case{'s' if kernel.verdict.cases > 1 else ''})"),
-        *(("aliasing" if index == 0 else "", text) for index, text in enumerate(aliasing(kernel))),
-        *(("wrote" if index == 0 else "", str(path)) for index, path in enumerate(written)),
+        ("method", f"{plan.method}{parameters} ({methods.method(plan.method).TITLE})"),
+        ("cycles", f"{_cycles(cost)}; {basis}"),
+        ("bytes", f"{kernel.size} of code"),
+        ("stack", f"{kernel.verdict.stack} bytes below the return address"),
+        ("proof", _cases(kernel.verdict)),
+        ("overlap", overlap),
     ]
-    return _facts(rows, f"{spec.symbol}: {spec.bits}-bit {spec.contract.op} for {spec.core.name}")
+    if written:
+        rows.append(("wrote", "\n".join(map(str, written))))
+    return _facts(f"{spec.symbol}: {spec.bits}-bit {OPERATION[spec.contract.op]} for {spec.core.name}", rows)
 
 
 def proof_table(code: CodeBytes, verdict: Verdict, core: Core) -> str:
     """A proof that held."""
     contract = verdict.contract
-    cost = price(contract.isa, core, code.image, verdict.path, code.entry)
     bits = contract.limbs * contract.isa.limb_bits
     rows = [
-        ("proof", f"holds for all inputs ({verdict.cases} case{'s' if verdict.cases > 1 else ''})"),
-        ("cycles", f"{cost.call} with saves and return, {cost.body} without, on {core.name} by the table"),
-        ("stack", f"{verdict.stack} bytes"),
+        ("proof", _cases(verdict)),
+        ("cycles", _cycles(price(contract.isa, core, code.image, verdict.path, code.entry))),
+        ("stack", f"{verdict.stack} bytes below the return address"),
         *((f"r == {name}", "allowed" if 0 in safe else "not allowed") for name, safe in verdict.overlap.items()),
     ]
-    return _facts(rows, f"{code.symbol}: {bits}-bit {contract.op} for {contract.isa.name}")
+    return _facts(f"{code.symbol}: {bits}-bit {OPERATION[contract.op]} for {core.name}", rows)
 
 
 def refusal(symbol: str, verdict: Verdict, example: tuple[int, ...] | None) -> str:
@@ -84,37 +100,33 @@ def refusal(symbol: str, verdict: Verdict, example: tuple[int, ...] | None) -> s
 def check_table(judgement: Judgement) -> str:
     """What the simulator saw."""
     report = judgement.report
-    against = "the same as the manifest" if judgement.manifest else "no manifest to compare with"
+    against = "the same as the manifest's" if judgement.manifest else "no manifest to compare with"
     rows = [
         ("values", f"right on {report.runs} operands, structured and random"),
         ("interrupts", f"right on {report.interrupted} runs with one before every instruction"),
-        ("cycles", f"{report.call} with saves and return, {report.body} without ({against})"),
+        ("cycles", f"{_cycles(Price(report.call, report.body, ()))}; {against}"),
         ("stack", f"{report.stack} bytes below the return address"),
         ("kept", "registers, stack pointer, memory around all buffers; one path for all operands"),
     ]
-    return _facts(rows, f"{judgement.symbol} in {report.simulator}")
+    return _facts(f"{judgement.symbol} in {report.simulator}", rows)
 
 
 def cores_table(isas: Sequence[Isa]) -> str:
     """All processors."""
-    table = Table(box=SIMPLE, pad_edge=False)
-    for name in ("isa", "core", "timing", "cycles confirmed by", "lacks"):
-        table.add_column(name)
+    rows = []
     for isa in isas:
         for core in isa.cores.values():
             timing = isa.timings[core.timing]
             mark = " (default)" if core.name == isa.default_core else ""
-            table.add_row(isa.name, core.name + mark, timing.title, timing.confirmed or "model", ", ".join(core.lacks))
-    return _text(table)
+            rows.append((isa.name, core.name + mark, timing.title, timing.confirmed or "-", ", ".join(core.lacks)))
+    return _table(("isa", "core", "timing", "cycles confirmed by", "lacks"), rows)
 
 
 def methods_table() -> str:
     """All methods and their parameters."""
-    table = Table(box=SIMPLE, pad_edge=False)
-    for name in ("method", "does", "what it is", "reference", "parameters (-p NAME=VALUE)"):
-        table.add_column(name)
+    rows = []
     for name in methods.names():
         method = methods.method(name)
         parameters = "\n".join(f"{p.name}: {p.help} [{p.default}]" for p in method.PARAMETERS)
-        table.add_row(name, ", ".join(method.OPS), method.TITLE, method.REFERENCE, parameters)
-    return _text(table)
+        rows.append((name, ", ".join(method.OPS), method.TITLE, method.REFERENCE, parameters))
+    return _table(("method", "does", "what it is", "reference", "parameters (-p NAME=VALUE)"), rows)

@@ -10,7 +10,7 @@ from . import methods
 from .contract import Contract, contract
 from .errors import UserError
 from .idioms import idioms
-from .table import Core, isa
+from .table import Core, Isa, isa
 
 GOALS = ("speed", "size", "balanced")
 _C_WORDS = frozenset(
@@ -56,12 +56,12 @@ class Spec:
 
 
 def default_symbol(what: Contract) -> str:
-    """For example `sqgen_sqr192_avr`."""
+    """`sqgen_<op><bits>_<isa>`."""
     return f"sqgen_{what.op}{what.limbs * what.isa.limb_bits}_{what.isa.name}"
 
 
 def spec(
-    isa_name: str,
+    which: Isa | str,
     bits: int,
     *,
     op: str = "sqr",
@@ -73,8 +73,8 @@ def spec(
     max_stack: int | None = None,
     symbol: str | None = None,
 ) -> Spec:
-    """Check a request.  Raises UserError that says what to change."""
-    which = isa(isa_name)
+    """Check a request for an instruction set, or the one of that name.  Raises UserError that says what to change."""
+    which = isa(which) if isinstance(which, str) else which
     what = contract(which, op, bits)
     chosen_core = which.core(core or which.default_core)
     which.require(chosen_core, idioms(which).NEEDS)

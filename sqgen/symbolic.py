@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import cast
+from typing import NamedTuple, cast
 
 from .contract import Contract
 from .forms import ONE, ZERO, Atoms, Form, Relation, combine, substitute
 from .meaning import LOCAL, LOST
 
 ANY = 1 << 64  # beyond every value that a pointer's overflow can have
-BUDGET = 3000  # digits expanded at most to show one carry impossible while walking
+BUDGET = 100_000  # terms touched at most to show one carry impossible while walking
 
 
 class Refused(Exception):
@@ -41,6 +41,19 @@ class Return:
     part: int
 
 
+class Event(NamedTuple):
+    """What one can see of a running function but for the numbers in it: an access to memory or a branch's decision.
+
+    `at`: address of the instruction; `kind`: "read", "write" or "branch"; `place`: buffer or flag; `number`: offset in
+    limbs or value of the flag.
+    """
+
+    at: int
+    kind: str
+    place: str
+    number: int
+
+
 Value = Form | ZeroTest | None  # None: whatever was left there
 Cell = Form | Return
 
@@ -58,12 +71,14 @@ class State:
     slots: list[Value]
     memory: dict[tuple[str, int], Cell]
     bases: Mapping[int, str]
+    opaque: frozenset[int]  # flags that no value is known of
     unread: Callable[[int], bool]  # whether a flag's new value is written again before anything reads it
     fixed: dict[int, int] = field(default_factory=dict)
     path: list[int] = field(default_factory=list)
-    events: list[tuple[str, str, int]] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
     depth: int = 0  # stack pointer, in limbs from its value at entry
     lowest: int = 0
+    halfway: bool = False  # the stack pointer is half written
     stack_written: bool = False  # by the instruction that is being executed
 
     def fork(self, atom: int, value: int) -> State:
@@ -74,18 +89,22 @@ class State:
             [substitute(slot, atom, value) if isinstance(slot, dict) else slot for slot in self.slots],
             {key: substitute(c, atom, value) if isinstance(c, dict) else c for key, c in self.memory.items()},
             self.bases,
+            self.opaque,
             self.unread,
             {**self.fixed, atom: value},
             list(self.path),
             list(self.events),
             self.depth,
             self.lowest,
+            self.halfway,
         )
 
     # ---- the domain of `meaning.execute` ------------------------------------------------------------------------
 
-    def read(self, slot: int) -> Value:
-        return self.slots[slot]
+    def read(self, slot: int) -> Form | ZeroTest:
+        """What the slot holds; an unknown bit, each time another one, of a flag that holds nothing known."""
+        value = self.slots[slot]
+        return {self.atoms.new(0, 1): 1} if value is None or slot in self.opaque else value
 
     def write(self, slot: int, value: Value) -> None:
         self.slots[slot] = value
@@ -284,7 +303,10 @@ class State:
         return None
 
     def zero(self, value: Value, also: Value) -> ZeroTest:
-        before = also.forms if isinstance(also, ZeroTest) else () if also is None else (self.form(also),)
+        """Whether value is zero, and the flag `also`, where given, one."""
+        if also is None:
+            return ZeroTest((self.form(value),))
+        before = also.forms if isinstance(also, ZeroTest) else (combine([(1, {ONE: 1}), (-1, also)]),)
         return ZeroTest((*before, self.form(value)))
 
     def load(self, address: Form) -> Value:
@@ -294,8 +316,7 @@ class State:
                 raise Refused("reads below the stack pointer, where an interrupt may have written")
             if offset > -self.below():
                 raise Refused("reads the caller's stack")
-        else:
-            self.events.append(("read", buffer, offset))
+        self.events.append(Event(self.atoms.here, "read", buffer, offset))
         cell = self.memory.get((buffer, offset))
         if isinstance(cell, Return):
             raise Refused("reads a return address as data")
@@ -311,8 +332,7 @@ class State:
             self.stack_written = True
         elif buffer != "r":
             raise Refused(f"writes to operand {buffer}")
-        else:
-            self.events.append(("write", buffer, offset))
+        self.events.append(Event(self.atoms.here, "write", buffer, offset))
         self.memory[buffer, offset] = self.form(value)
 
     # ---- addresses and the stack --------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import functools
 import hashlib
+import itertools
 import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
@@ -60,7 +61,10 @@ class Field:
 
 @dataclass(frozen=True, eq=False)
 class Insn:
-    """One instruction of the table."""
+    """One instruction of the table.
+
+    `unit`: the isa's `code_unit`; `apart`: operand -> the wide register that it must not be part of.
+    """
 
     name: str
     syntax: str
@@ -69,8 +73,10 @@ class Insn:
     statements: tuple[meaning.Statement, ...]
     meaning: tuple[str, ...]
     clobbers: tuple[str, ...]
+    apart: Mapping[str, str]
     control: tuple[str, ...]
     bits: int
+    unit: int
     fixed: int
     mask: int
     fields: tuple[Field, ...]
@@ -132,12 +138,18 @@ class Abi:
 
 @dataclass(frozen=True, eq=False)
 class Isa:
-    """One instruction set.  `slots` are all limb registers, then all flags; `widths` their bits."""
+    """One instruction set.  `slots` are all limb registers, then all flags; `widths` their bits.
+
+    Encodings are stored in units of `code_unit` bytes, each with its least significant byte first; `comment` opens a
+    comment in assembly text.
+    """
 
     name: str
     title: str
     limb_bits: int
     address_limbs: int
+    code_unit: int
+    comment: str
     max_bits: int
     default_core: str
     template: str
@@ -167,6 +179,12 @@ class Isa:
             return self.cores[name]
         except KeyError:
             raise UserError(f"unknown core '{name}' for {self.name}{nearest(name, self.cores)}") from None
+
+    def pairs(self) -> dict[str, str]:
+        """Low register -> high register of every pair that some instruction takes as one operand."""
+        above = dict(itertools.pairwise(self.registers))
+        lows = {low for cls in self.classes.values() if cls.limbs == 2 for low in cls.registers}
+        return {low: above[low] for low in self.registers if low in lows}
 
     def cycles(self, insn: Insn, core: Core) -> int:
         """Cycles of one execution on that core, a branch not taken."""
@@ -260,6 +278,8 @@ class _Loader:
             title=raw["title"],
             limb_bits=raw["limb_bits"],
             address_limbs=raw["address_limbs"],
+            code_unit=raw["code_unit"],
+            comment=raw["comment"],
             max_bits=raw["max_bits"],
             default_core=raw["default_core"],
             template=raw["template"],
@@ -308,8 +328,10 @@ class _Loader:
             statements=statements,
             meaning=lines,
             clobbers=tuple(entry.get("clobbers", ())),
+            apart=entry.get("apart", {}),
             control=tuple(entry.get("control", "").split()),
             bits=bits,
+            unit=self.raw["code_unit"],
             fixed=fixed,
             mask=mask,
             fields=fields,
@@ -366,6 +388,8 @@ def _check(insn: Insn, isa: Isa) -> None:
     def refuse(what: str) -> NoReturn:
         raise TableError(f"instruction {insn.name}: {what}")
 
+    if insn.bits % (8 * insn.unit):
+        refuse(f"{insn.bits} bits are no whole number of units of {insn.unit} bytes")
     for flag in (*insn.clobbers, *insn.control[1:2]):
         if flag not in isa.flags:
             refuse(f"{flag} is no flag")

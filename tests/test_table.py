@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import functools
 import itertools
-import os
 import random
 import subprocess
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,12 +36,25 @@ def values(operand: Operand) -> Sequence[str | int]:
 
 @functools.cache
 def forms(isa: Isa) -> tuple[Instr, ...]:
-    """Every instruction with every combination of operands."""
-    return tuple(
+    """Every instruction with every combination of operands for which it is defined."""
+    everything = (
         Instr(insn, operands)
         for insn in isa.insns.values()
         for operands in itertools.product(*map(values, insn.operands))
     )
+    return tuple(instr for instr in everything if not undefined(instr))
+
+
+def undefined(instr: Instr) -> bool:
+    """Whether the manual leaves the result open: the register that is moved is part of the pointer that is changed."""
+    pointers = [name for name in written(instr.insn) if name in ("X", "Y", "Z")]
+    return any(register in avr().wide[name] for name in pointers for register in instr.operands)
+
+
+def written(insn: Insn) -> list[str]:
+    """Names of the places that an instruction changes by an equation."""
+    equations = [statement for statement in insn.statements if isinstance(statement, Equation)]
+    return [digit.name[:-1] for equation in equations for digit in equation.digits if digit.name.endswith("'")]
 
 
 # ---- encoding -------------------------------------------------------------------------------------------------------
@@ -103,7 +115,7 @@ def test_every_word_decodes_to_what_encodes_to_it_or_to_nothing() -> None:
             assert encode(instr) == word
             assert matching == [instr.insn]
         else:
-            assert not matching
+            assert not matching or matching[0].apart  # `ld r26, X+` and its like
             with pytest.raises(DecodeError):
                 decode(isa, word, 0)
 
@@ -123,6 +135,8 @@ def test_every_word_decodes_to_what_encodes_to_it_or_to_nothing() -> None:
         ("rjmp", (4096,)),
         ("rjmp", (1,)),
         ("breq", (-130,)),
+        ("ld_xp", ("r26",)),
+        ("st_my", ("r29",)),
     ],
 )
 def test_an_operand_that_its_instruction_cannot_hold_is_refused(name: str, operands: tuple[str | int, ...]) -> None:
@@ -163,25 +177,6 @@ class After:
     memory: bytes
     cycles: int
     at: int | None
-
-
-def undefined(instr: Instr) -> bool:
-    """Whether the manual leaves the result open: the register that is moved is part of the pointer that is changed."""
-    places = instr.places(avr())
-    changed = [slot for name in written(instr.insn) for slot in places[name]]
-    stored = [s.value for s in instr.insn.statements if isinstance(s, Store)]
-    return len(set(changed)) < len(changed) or any(slot in changed for name in stored for slot in places[name])
-
-
-def written(insn: Insn) -> list[str]:
-    """Names of the places that an instruction changes."""
-    names = []
-    for statement in insn.statements:
-        if isinstance(statement, Equation):
-            names += [digit.name for digit in statement.digits]
-        elif isinstance(statement, Load):
-            names.append(statement.out)
-    return [name[:-1] for name in names if name.endswith("'")]
 
 
 def instances(insn: Insn, rng: random.Random) -> Iterable[Instr]:
@@ -261,7 +256,7 @@ def difference(isa: Isa, core: Core, instr: Instr, before: simavr.State, after: 
         return f"flag {wrong[0]}"
     if instr.insn.control[:1] in (("call",), ("return",)):  # the table leaves the stack to those who walk the code
         return flow_difference(core, instr, before, after) or ("cycles" if mine.cycles != theirs.cycles else "")
-    for what in ("registers", "stack_pointer", "memory", "cycles", "at"):
+    for what in ("registers", "stack_pointer", "memory", "at", "cycles"):
         if getattr(mine, what) != getattr(theirs, what):
             return what
     return ""
@@ -374,7 +369,7 @@ def test_encodings_that_overlap_are_seen(tmp_path: Path) -> None:
     [
         ("insn.adc", "2^8*C'", "2^7*C'"),
         ("insn.bst", "2^(b+1)*y", "2^(b+2)*y"),
-        ("insn.adc", "+ C\"", "+ Carry\""),
+        ("insn.adc", '+ C"', '+ Carry"'),
         ("insn.adc", "d' +", "q' +"),
         ("insn.adc", "gpr inout", "acc inout"),
         ("insn.adc", "rd dddd rrrr", "rd dddd rrrx"),

@@ -155,6 +155,16 @@ def step(core: str, states: Sequence[State]) -> list[State]:
     return [_state_after(answer, state) for state in states]
 
 
+@functools.cache
+def ram(core: str) -> tuple[int, int]:
+    """First and last address of the RAM of the simavr part `core`.
+
+    Raises OracleMissing without simavr, OracleFailed for an unknown part.
+    """
+    first, last = _Answer(_ask([_head("R", core)])).integers("<HH")
+    return first, last
+
+
 def _free_space_below(sp: int, requests: Iterable[Request]) -> int:
     """The end of the highest buffer or range below `sp`, from where up to `sp` all is free; 0 without any."""
     ends = [buffer.address + len(buffer.data) for request in requests for buffer in request.memory]

@@ -7,6 +7,7 @@
  *
  *   batch  := 'C' part call_head request*        call a routine, once per request
  *           | 'S' part count:u32 state*          execute one instruction, once per state
+ *           | 'R' part                           say where the RAM is
  *   part   := length:u8 name
  *   call_head := base:u32 image:bytes entry:u32 sp:u16 interrupts:u8 floor:u16 seed:u64 limit:u32 count:u32
  *   request   := registers[32] sreg:u8 buffers ranges
@@ -18,6 +19,7 @@
  *   answer to a request := stop:u8 machine low_sp:u16 instructions:u32 path:u64 memory
  *                          and after the first one: count:u32 (pc:u32 cycles:u64)*
  *   answer to a state   := machine memory
+ *   answer to 'R'       := first:u16 last:u16
  *   machine := fault:(length:u8 text) registers[32] sreg:u8 sp:u16 pc:u32 cycles:u64
  *   memory  := the bytes of each range (request) or buffer (state), without lengths
  *
@@ -394,6 +396,9 @@ int main(void) {
         fill_junk(0);
         for (uint32_t left = get(4); left > 0; left--)
             answer_state();
+    } else if (mode == 'R') {
+        put(2, avr->ioend + 1);
+        put(2, avr->ramend);
     } else {
         die("unknown batch");
     }

@@ -14,8 +14,6 @@ from sqgen.table import Core
 from sqgen.timing import framing
 
 GUARD = 32  # bytes looked at on either side of every buffer
-RAM = 0x0100  # first address of the RAM used
-STACK_TOP = 0x0FFF
 SREG_I = 0x80  # the interrupt enable bit in SREG
 
 
@@ -36,7 +34,7 @@ def run(image: bytes, contract: Contract, core: Core, entry: int, runs: int) -> 
     path = sorted(first.cycles_at)
     instrs = [decode(contract.isa, image, at) for at in path]
     outside = sum(first.cycles_at[path[index]] for index in framing(instrs))
-    stack = STACK_TOP - first.low_sp - core.pc_limbs
+    stack = simavr.ram(core.name)[1] - first.low_sp - core.pc_limbs
     return Report("simavr", runs, some, first.cycles, first.cycles - outside, stack)
 
 
@@ -44,17 +42,21 @@ def _batch(
     image: bytes, contract: Contract, core: Core, entry: int, runs: int, *, interrupts: bool
 ) -> Sequence[simavr.Outcome]:
     """Runs on structured and random operands, each checked."""
-    places, at = {}, RAM + GUARD
+    places: dict[str, tuple[int, int]] = {}
+    ram, stack_top = simavr.ram(core.name)
+    at = ram + GUARD
     for name, limbs in contract.buffers.items():
         places[name] = (at, limbs)
         at += limbs + 2 * GUARD
     values = list(operands(contract, runs))
     requests = [_request(contract, places, value) for value in values]
-    outcomes = simavr.call(core.name, image, requests, sp=STACK_TOP, interrupts=interrupts, entry=entry)
+    outcomes = simavr.call(core.name, image, requests, sp=stack_top, interrupts=interrupts, entry=entry)
     for value, request, outcome in zip(values, requests, outcomes, strict=True):
-        problem = _problem(contract, places, value, request, outcome) or (
-            "its path depends on the operands" if outcome.path != outcomes[0].path else ""
-        )
+        problem = _problem(contract, places, value, request, outcome)
+        if not problem and outcome.sp != stack_top:
+            problem = "the stack pointer is not restored"
+        if not problem and outcome.path != outcomes[0].path:
+            problem = "its path depends on the operands"
         if problem:
             shown = ", ".join(f"{name} = 0x{number:x}" for name, number in zip("ab", value, strict=False))
             when = " with an interrupt before every instruction" if interrupts else ""
@@ -100,8 +102,6 @@ def _registers(contract: Contract, outcome: simavr.Outcome) -> str:
     left = [register for register in isa.abi.zero_on_return if outcome.registers[isa.slots[register]]]
     if left:
         return f"{left[0]} is not zero on return"
-    if outcome.sp != STACK_TOP:
-        return "the stack pointer is not restored"
     return "the interrupt flag is changed" if (outcome.sreg ^ outcome.sreg_before) & SREG_I else ""
 
 
