@@ -1,0 +1,213 @@
+"""The proof accepts what is right, whoever wrote it, and refuses everything else by the name of an instruction."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import pytest
+from conftest import compiled, contract, core
+from handwritten import NAMES, SOURCES, Foreign, foreign, link
+
+from sqgen import check, interpret
+from sqgen.contract import Fault, Verdict
+from sqgen.oracles import simavr
+from sqgen.prove import prove
+from sqgen.timing import price
+
+METHODS = [
+    ("sqr", "sbd"),
+    ("sqr", "product-scanning"),
+    ("mul", "product-scanning"),
+    ("mul", "operand-scanning"),
+]
+
+
+# ---- what is right ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("op", "method"), METHODS)
+@pytest.mark.parametrize("limbs", [2, 3, 4, 5, 8, 13, 16])
+def test_kernels_of_every_method_are_proved(op: str, method: str, limbs: int) -> None:
+    verdict = prove(compiled(op, limbs, method).image, contract(op, limbs), core())
+    assert verdict.fault is None
+
+
+@pytest.mark.parametrize(
+    ("op", "method"), [("sqr", "sbd"), ("mul", "product-scanning"), ("mul", "operand-scanning")]
+)
+def test_proof_of_a_512_bit_kernel_takes_at_most_two_seconds(op: str, method: str) -> None:
+    image = compiled(op, 64, method).image
+    assert min(seconds(image, op), seconds(image, op)) < 2
+
+
+def seconds(image: bytes, op: str) -> float:
+    """Processor time of the proof of a 512-bit kernel."""
+    start = time.process_time()
+    assert prove(image, contract(op, 64), core()).proved
+    return time.process_time() - start
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_kernels_that_sqgen_did_not_write_are_proved(name: str) -> None:
+    assert foreign(name).prove().fault is None
+
+
+@pytest.mark.simulator
+@pytest.mark.parametrize("name", NAMES)
+def test_kernels_that_sqgen_did_not_write_do_in_simavr_what_the_proof_says(name: str) -> None:
+    kernel = foreign(name)
+    report = check.run(kernel.image, kernel.contract, core(), kernel.entry, runs=100)
+    verdict = kernel.prove()
+    priced = price(kernel.contract.isa, core(), kernel.image, verdict.path, kernel.entry)
+    assert (report.call, report.stack) == (priced.call, verdict.stack)
+
+
+@pytest.mark.parametrize(("name", "most"), [("streamed_square_96", 4), ("signed_product_96", 33), ("signed32", 13)])
+def test_masks_split_the_proof_into_few_cases(name: str, most: int) -> None:
+    assert 1 < foreign(name).prove().cases <= most
+
+
+# ---- what is not ------------------------------------------------------------------------------------------------
+
+SQUARE = """
+    movw r30, r22
+    movw r26, r24
+    ld r18, Z+
+    ld r19, Z
+    clr r20
+    mul r18, r18
+    movw r22, r0
+    mul r19, r19
+    movw r24, r0
+    mul r18, r19
+    add r23, r0
+    adc r24, r1
+    adc r25, r20
+    add r23, r0
+    adc r24, r1
+    adc r25, r20
+    st X+, r22
+    st X+, r23
+    st X+, r24
+    st X, r25
+    clr r1
+    ret
+"""
+CALL_SAVED_Y = ("push r28", "push r29", "in r28, 0x3d", "in r29, 0x3e")
+RESTORED_Y = ("pop r29", "pop r28")
+
+
+@dataclass(frozen=True)
+class Broken:
+    """The square above with `old`, its line number `old` counted from 0, replaced by `new`; how it is refused."""
+
+    old: int
+    new: tuple[str, ...]
+    named: str
+    message: str
+    column: int | None = None
+
+    @property
+    def lines(self) -> list[str]:
+        lines = SQUARE.split("\n")[1:-1]
+        return [*lines[: self.old], *self.new, *lines[self.old + 1 :]]
+
+    def assembled(self) -> Foreign:
+        return link("; void sqr16(uint8_t *r, const uint8_t *a)\n.global sqr16\nsqr16:\n" + "\n".join(self.lines) + "\n")
+
+    def address(self) -> int:
+        """Of the line that the fault names: every instruction here has two bytes."""
+        instructions = [line.strip() for line in self.lines if not line.endswith(":")]
+        return 2 * instructions.index(self.named) if self.named else 2 * len(instructions)
+
+
+CARRIES_OUT = "what this instruction carries out is not added where it belongs"
+UNKNOWN = "the result depends on something that is no operand"
+BELOW = "writes below the stack pointer, where an interrupt may write too"
+HALF = "an interrupt could come while the stack pointer is half written"
+MASK = ("mov r21, r18", "lsr r21", "sbc r21, r21", "mov r1, r19", "and r1, r21")  # r21 is 0 or 255: a case for each
+
+BROKEN = {
+    "a carry dropped": Broken(15, (), "adc r24, r1", CARRIES_OUT, 3),
+    "a product left out": Broken(10, ("clr r0", "clr r1"), "ret", "a product is missing in the result, or counts too often", 1),
+    "a limb never stored": Broken(19, (), "ret", "this limb of the result is never written", 3),
+    "a limb stored in the wrong place": Broken(17, ("st X, r23",), "ret", "this limb of the result is never written", 3),
+    "r1 not zero": Broken(20, (), "ret", "r1 is not zero on return"),
+    "a register not restored": Broken(4, ("clr r20", "clr r2"), "ret", "r2 is not restored"),
+    "a register set by nobody": Broken(4, (), "adc r25, r20", "the result depends on r20, which nobody has set", 3),
+    "a carry used after MUL": Broken(10, ("adc r23, r0",), "adc r23, r0", UNKNOWN, 1),
+    "memory used that nobody has written": Broken(6, ("movw r22, r0", "ld r22, X"), "ld r22, X", UNKNOWN, 0),
+    "stack used that nobody has written": Broken(
+        6, ("movw r22, r0", "push r1", "pop r1", "push r1", "pop r1", "dec r1"), "dec r1", "", None
+    ),
+    "the operand read behind its end": Broken(3, ("ldd r19, Z+1",), "ldd r19, Z+1", "a[2] is outside the buffer of 2 limbs"),
+    "the operand read before its start": Broken(2, ("ld r18, -Z",), "ld r18, -Z", "a[-1] is outside the buffer of 2 limbs"),
+    "the result written behind its end": Broken(
+        19, ("st X+, r25", "st X, r1"), "st X, r1", "r[4] is outside the buffer of 4 limbs"
+    ),
+    "the operand written": Broken(4, ("clr r20", "st Z, r20"), "st Z, r20", "writes to operand a"),
+    "a branch on a secret carry": Broken(
+        15, ("brcc .+2", "inc r25", "nop"), "brcc .+2", "branches on C, which depends on a secret or is unknown"
+    ),
+    "a branch on a secret zero": Broken(
+        5, ("tst r18", "breq .+0", "mul r18, r18"), "breq .+0", "branches on ZF, which depends on a secret or is unknown"
+    ),
+    "a branch on zero left by MUL": Broken(
+        6, ("movw r22, r0", "sbc r1, r1", "clc", "ldi r21, 0", "sbc r21, r21", "breq .+0"),
+        "breq .+0", "branches on ZF, which depends on a secret or is unknown",
+    ),
+    "a branch to the next instruction on a bit that the proof splits on": Broken(
+        9, (*MASK, "tst r21", "breq .+0", "mul r18, r19"), "breq .+0", "branches on ZF, which depends on a secret"
+    ),
+    "an address from a secret": Broken(
+        4, ("clr r20", "add r30, r18", "adc r31, r20", "ldd r0, Z+0"), "ldd r0, Z+0", "the address depends on a secret"
+    ),
+    "an address from a bit that the proof splits on": Broken(
+        9, (*MASK, "add r30, r21", "sbc r31, r20", "ldd r0, Z+1", "mul r18, r19"), "ldd r0, Z+1", "",
+    ),
+    "an unknown instruction": Broken(4, (".word 0xffff",), ".word 0xffff", "unknown instruction 0xffff"),
+    "no return": Broken(21, (), "", "the code runs past its end"),
+    "a jump before the start": Broken(4, ("clr r20", "rjmp .-100"), "", "the code runs before its start"),
+    "no end": Broken(4, ("clr r20", "1:", "rjmp 1b"), "rjmp 1b", ""),
+    "no end of a counted loop": Broken(4, ("clr r20", "1:", "ldi r21, 1", "add r18, r19", "dec r21", "breq 1b"), "add r18, r19", ""),
+    "a limb left on the stack": Broken(
+        20, ("clr r1", "push r1"), "ret", "returns with the stack pointer not at the return address"
+    ),
+    "the return address read": Broken(4, ("clr r20", "pop r21"), "pop r21", ""),
+    "a store below the stack pointer": Broken(
+        4, ("clr r20", *CALL_SAVED_Y, "st Y, r18", "ldd r18, Y+0", *RESTORED_Y), "st Y, r18", BELOW
+    ),
+    "the stack pointer raised over what is still read": Broken(
+        4, ("clr r20", *CALL_SAVED_Y, "push r18", "pop r21", "ldd r18, Y+0", *RESTORED_Y), "ldd r18, Y+0",
+        "reads below the stack pointer, where an interrupt may have written",
+    ),
+    "half a stack pointer with interrupts on": Broken(
+        4, ("clr r20", *CALL_SAVED_Y, "sbiw r28, 4", "out 0x3e, r29", "out 0x3d, r28", "adiw r28, 4", "out 0x3e, r29", "out 0x3d, r28",
+            *RESTORED_Y), "out 0x3e, r29", HALF,
+    ),
+    "half a stack pointer, interrupts turned on too early": Broken(
+        4, ("clr r20", *CALL_SAVED_Y, "sbiw r28, 4", "in r0, 0x3f", "cli", "out 0x3e, r29", "out 0x3f, r0", "nop", "out 0x3d, r28"),
+        "nop", HALF,
+    ),
+    "a return with half a stack pointer": Broken(
+        20, ("clr r1", "in r30, 0x3d", "in r31, 0x3e", "sbiw r30, 1", "cli", "out 0x3d, r30"), "ret", "the stack pointer is half written"
+    ),
+    "interrupts left off": Broken(20, ("clr r1", "cli"), "ret", "returns with interrupts turned off"),
+    "interrupts turned on": Broken(20, ("clr r1", "sei"), "sei", "turns interrupts on, which may be off in the caller"),
+    "a flag used that no instruction defines": Broken(
+        16, ("in r21, 0x3f", "andi r21, 4", "add r22, r21", "st X+, r22"), "in r21, 0x3f", UNKNOWN, 0
+    ),
+    "a case taken for impossible": Broken(
+        9, ("mov r21, r18", "ori r21, 128", "lsr r21", "ori r21, 64", "lsr r21", "sbc r21, r21", "clr r1", "and r19, r21", "mul r18, r19"),
+        "ret", "", None,
+    ),
+}
+"""What must be refused, and how; an empty message stands for any."""
+
+
+def refusal(name: str) -> tuple[Fault, Foreign]:
+    kernel = BROKEN[name].assembled()
+    verdict = kernel.prove()
+    assert verdict.fault is not None
+    return verdict.fault, kernel
