@@ -87,13 +87,13 @@ def _complain(message: str, code: Exit) -> int:
 
 
 def _isas(context: click.Context, parameter: click.Parameter, start: str) -> list[CompletionItem]:
-    from .table import isa_names  # noqa: PLC0415  (imports are lazy to keep the start fast)
+    from .tables import isa_names  # noqa: PLC0415  (imports are lazy to keep the start fast)
 
     return [CompletionItem(name) for name in isa_names() if name.startswith(start)]
 
 
 def _cores(context: click.Context, parameter: click.Parameter, start: str) -> list[CompletionItem]:
-    from .table import isa, isa_names  # noqa: PLC0415
+    from .tables import isa, isa_names  # noqa: PLC0415
 
     given = context.params.get("isa")
     names = [name for name in isa_names() if given in (None, name)]
@@ -259,7 +259,7 @@ def prove(file: Path, isa: str, core: str | None, **asked: Any) -> None:
     from . import objects, report  # noqa: PLC0415
     from .contract import contract  # noqa: PLC0415
     from .prove import prove as prove_bytes  # noqa: PLC0415
-    from .table import isa as isa_of  # noqa: PLC0415
+    from .tables import isa as isa_of  # noqa: PLC0415
 
     which = isa_of(isa)
     what = contract(which, asked["op"], asked["bits"])
@@ -300,8 +300,8 @@ def check(file: Path, runs: int, **given: Any) -> None:
 def cores(isa: str | None) -> None:
     """List the processors."""
     from . import report  # noqa: PLC0415
-    from .table import isa as isa_of  # noqa: PLC0415
-    from .table import isa_names  # noqa: PLC0415
+    from .tables import isa as isa_of  # noqa: PLC0415
+    from .tables import isa_names  # noqa: PLC0415
 
     _print(report.cores_table([isa_of(name) for name in ([isa] if isa else isa_names())]))
 
@@ -334,7 +334,7 @@ def show(method: str, op: str, parameters: dict[str, str], svg: Path | None, **s
     """Draw the order in which a method visits the cells of the triangle or rhombus, and its blocks."""
     from . import answers, draw_svg, draw_text, files, methods  # noqa: PLC0415
     from .contract import contract  # noqa: PLC0415
-    from .table import isa as isa_of  # noqa: PLC0415
+    from .tables import isa as isa_of  # noqa: PLC0415
 
     which = isa_of(size["isa"])
     if (size["limbs"] is None) == (size["bits"] is None):

@@ -13,7 +13,8 @@ from . import __version__, methods
 from .compile import Line
 from .kernel import Kernel
 from .places import folder
-from .table import TABLES, Isa
+from .table import Isa
+from .tables import TABLES
 
 SCHEMA = 1
 COMMENT_COLUMN = 28

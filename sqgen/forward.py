@@ -22,7 +22,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, floor
@@ -185,7 +185,9 @@ class Limbs:
     def fits(self, digits: Sum, widths: dict[int, int], size: int) -> bool:
         """Whether the sum stays below `size` once its limbs are cut to these widths; factors must be powers of two."""
         tops = {limb: (1 << width) - 1 for limb, width in widths.items()}
-        tops = {limb: min(top, self.ranges[limb][1]) if self.ranges[limb][0] >= 0 else top for limb, top in tops.items()}
+        tops = {
+            limb: min(top, self.ranges[limb][1]) if self.ranges[limb][0] >= 0 else top for limb, top in tops.items()
+        }
         whole = all(int(digits[limb,]).bit_count() == 1 for limb in widths)
         return whole and digits.get((), 0) + sum(digits[limb,] * top for limb, top in tops.items()) < size
 
@@ -266,6 +268,7 @@ class Machine:
     def __init__(self, image: bytes, contract: Contract, core: Core, entry: int) -> None:
         self.image, self.contract, self.core, self.at = image, contract, core, entry
         isa = self.isa = contract.isa
+        self.opaque = {isa.slots[name] for name in isa.opaque}
         self.limbs = Limbs(isa.limb_bits * isa.address_limbs)
         self.slots = [self.unknown(width) for width in isa.widths]
         self.memory: dict[tuple[str, int], Value] = {}  # (buffer, offset) -> limb
@@ -321,8 +324,7 @@ class Machine:
         return self.limbs.value(value.parts, value.low, value.high)
 
     def read(self, slot: int) -> Value:
-        opaque = self.isa.flags[slot - len(self.isa.widths)] in self.isa.opaque if self.isa.widths[slot] == 1 else False
-        return self.unknown(1) if opaque else self.again(self.slots[slot])
+        return self.unknown(1) if slot in self.opaque else self.again(self.slots[slot])
 
     def write(self, slot: int, value: Value) -> None:
         self.slots[slot] = value
@@ -406,8 +408,143 @@ class Machine:
         raise Refused("the address is not known beforehand to be in a buffer")
 
     def stack_end(self) -> int:
-        """Offset of the last limb pushed, where at the start there was none: 0 if it was the return address's."""
+        """Where the stack ends: what lies at lower offsets may be overwritten at any time."""
         buffer, offset = self.place(self.wide(self.stack_pointer))
         if buffer != "stack":
             raise Refused("the stack pointer has left the stack")
-        return offset
+        return offset + self.isa.stack_free
+
+    def load(self, address: Value) -> Value:
+        place = buffer, offset = self.place(address)
+        if place not in self.memory or (buffer == "stack" and offset < self.stack_end()):
+            raise Refused(f"reads {buffer}[{offset}], where nothing is known to be")
+        return self.again(self.memory[place])
+
+    def store(self, address: Value, value: Value) -> None:
+        place = buffer, offset = self.place(address)
+        used = any(end <= offset < end + self.core.pc_limbs for end in self.returns)
+        if buffer == "stack" and offset < self.isa.stack_free and not used:
+            self.pushed.append(offset)
+        elif buffer != "r" or not 0 <= offset < self.contract.buffers["r"]:
+            raise Refused(f"writes {buffer}[{offset}]")
+        self.memory[place] = value
+
+    # ---- the walk ----
+
+    def step(self) -> bool:
+        """One instruction; False at the end."""
+        if not 0 <= self.at < len(self.image):
+            raise Refused("the walk leaves the code")
+        instr = decode(self.isa, self.image, self.at)
+        insn = instr.insn
+        if insn.name in self.core.lacks or not insn.constant_time:
+            raise Refused(f"{self.core.name} has no {insn.name}, or its time depends on operands")
+        self.pushed = []
+        execute(insn.statements, instr.places(self.isa), instr.immediates, self.isa.widths, self)
+        for slot in (self.isa.slots[name] for name in insn.clobbers):
+            self.slots[slot] = self.unknown(self.isa.widths[slot])
+        self.forget()
+        following = self.flow(insn.control, self.at + insn.size, next(iter(instr.immediates.values()), 0))
+        self.at = following or 0
+        return following is not None
+
+    def forget(self) -> None:
+        """Nothing below the stack pointer is kept."""
+        try:
+            end = self.stack_end()
+        except Refused:
+            if self.pushed:
+                raise
+            return  # one half of the pointer is written; until the other is, the stack cannot be used
+        if any(offset < end for offset in self.pushed):
+            raise Refused("writes below the stack pointer")
+        self.memory = {(name, k): limb for (name, k), limb in self.memory.items() if name != "stack" or k >= end}
+        self.returns = {offset: at for offset, at in self.returns.items() if offset >= end}
+
+    def move_stack(self, limbs: int) -> None:
+        moved = self.linear([(1, self.wide(self.stack_pointer)), (limbs, self.constant(1))])
+        self.set_wide(self.stack_pointer, moved)
+
+    def flow(self, control: tuple[str, ...], following: int, distance: int) -> int | None:
+        """Where the walk goes on after a jump, branch, call or return; None at the end."""
+        match control:
+            case ():
+                return following
+            case ("jump",):
+                return following + distance
+            case ("branch", flag, wanted):
+                value = self.read(self.isa.slots[flag])
+                if value.low != value.high:
+                    raise Refused(f"branches on {flag}, which is not known beforehand")
+                return following + distance if value.low == int(wanted) else following
+            case ("call",):
+                self.move_stack(-self.core.pc_limbs)
+                self.returns[self.stack_end()] = following
+                return following + distance
+            case ("return",):
+                end = self.stack_end()
+                if end not in self.returns:
+                    self.finish(end)
+                    return None
+                self.move_stack(self.core.pc_limbs)
+                return self.returns.pop(end)
+        raise Refused(f"does not know `{' '.join(control)}`")
+
+    def finish(self, stack_end: int) -> None:
+        """What the contract asks for at the return.  Raises Refused."""
+        if stack_end != self.isa.stack_free:
+            raise Refused("returns with the stack pointer moved")
+        for name in (*self.isa.abi.callee_saved, *self.isa.abi.zero_on_return):
+            now = combine((1, self.form(self.slots[self.isa.slots[name]])), (-1, self.kept.get(name, {})))
+            if substitute(now, self.limbs.pivots):
+                raise Refused(f"returns with a wrong {name}")
+        for place in (("r", k) for k in range(self.contract.buffers["r"])):
+            if place not in self.memory:
+                raise Refused(f"does not write r[{place[1]}]")
+        result, *operands = (self.number(name, length) for name, length in self.contract.buffers.items())
+        error = substitute(combine((1, result), (-1, multiply(operands[0], operands[-1]))), self.limbs.pivots)
+        for limb in sorted(self.limbs.forms, reverse=True) if error else ():
+            form = substitute(self.limbs.forms[limb], self.limbs.pivots)
+            latest = max((monomial for monomial in form if len(monomial) == 1), default=())
+            if not latest or latest not in error:
+                continue
+            times = Fraction(error[latest]) / form[latest]
+            without = combine((1, error), (-times, form))
+            if times % self.contract.modulus == 0:  # a carry that was dropped
+                error = without
+            elif without.keys() <= UNIT.keys() and self.limbs.ranges[limb] == (0, 1):  # all hangs on one bit
+                raise Fork(limb)
+        error = {monomial: factor for monomial, factor in error.items() if factor % self.contract.modulus}
+        if error:
+            raise Refused(f"the result is not the product: {len(error)} terms are left over")
+
+    def number(self, buffer: str, length: int) -> Sum:
+        """What the limbs of a buffer are as one number."""
+        width = self.isa.limb_bits
+        return combine(*((1 << (width * k), self.form(self.memory[buffer, k])) for k in range(length)))
+
+
+def prove_forward(image: bytes, contract: Contract, core: Core, entry: int = 0) -> ForwardVerdict:
+    """Whether the code at `entry` (in bytes) keeps the contract, for all operands, on that core."""
+    waiting, proved = [Machine(image, contract, core, entry)], 0
+    while waiting:
+        machine = waiting.pop()
+        start = machine.at
+        try:
+            for _ in range(MOST_INSTRUCTIONS):
+                start = machine.at
+                if not machine.step():
+                    proved += 1
+                    break
+            else:
+                raise Refused("no end")
+        except Fork as fork:
+            waiting += machine.cases(fork.args[0])
+            if len(waiting) + proved > MOST_CASES:
+                return ForwardVerdict(False, "too many cases", proved)
+        except Impossible:
+            if not machine.assumed:
+                return ForwardVerdict(False, f"0x{start:04x}: ranges contradict each other", proved)
+        except (Refused, DecodeError) as error:
+            return ForwardVerdict(False, f"0x{start:04x} {error}", proved)
+    return ForwardVerdict(proved > 0, "" if proved else "no case ever occurs", proved)

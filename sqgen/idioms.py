@@ -10,7 +10,8 @@ from typing import Protocol, cast
 
 from .code import Code, Op
 from .plan import Plan
-from .table import TABLES, Isa
+from .table import Isa
+from .tables import TABLES
 
 
 class Idioms(Protocol):

@@ -16,7 +16,8 @@ from .errors import Exit, UserError
 from .idioms import idioms
 from .objects import CodeBytes
 from .programs import assemble
-from .table import Core, Isa, isa
+from .table import Core, Isa
+from .tables import isa
 
 CLAIMS = {"isa": str, "core": str, "op": str, "bits": int, "symbol": str}
 MEASURES = {"cycles": dict, "stack": int, "sha256": str}

@@ -87,7 +87,7 @@ def _numbers(name: str, parameter: Parameter, text: str, columns: int) -> tuple[
     parts = text.split(",")
     if len(parts) > 1 and not parameter.many:
         raise UserError(f"method '{name}': parameter '{parameter.name}' is one number, not '{text}'")
-    if not all(part.isascii() and part.isdigit() for part in parts):
+    if not all(part.isascii() and part.isdigit() and len(part) < 10 for part in parts):
         raise UserError(f"method '{name}': parameter '{parameter.name}' is a number from 1 to {columns}, not '{text}'")
     numbers = tuple(int(part) for part in parts)
     if not all(1 <= number <= columns for number in numbers):

@@ -123,12 +123,13 @@ class _Proof:
         """Execute until the function returns (None) or a case must be split (the atom, and where)."""
         while True:
             self.steps += 1
-            if self.steps > STEPS or len(state.path) > self.longest:
+            if self.steps > STEPS or len(state.path) >= self.longest:
                 raise self.failure(at, f"no end after {min(self.steps, len(state.path))} instructions")
             try:
                 instr = self.decode(at)
             except DecodeError as error:
-                raise _Failed(Fault(at - self.entry, "?", str(error))) from None
+                last = self.entry + state.path[-1] if state.path else at
+                raise self.failure(at if 0 <= at < len(self.image) else last, str(error)) from None
             self.atoms.here = at
             self.allowed(instr, at)
             try:

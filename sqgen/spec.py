@@ -10,7 +10,8 @@ from . import methods
 from .contract import Contract, contract
 from .errors import UserError
 from .idioms import idioms
-from .table import Core, Isa, isa
+from .table import Core, Isa
+from .tables import isa
 
 GOALS = ("speed", "size", "balanced")
 _C_WORDS = frozenset(

@@ -15,7 +15,8 @@ from . import answers, methods
 from .allocate import PressureError
 from .compile import compile_plan
 from .files import write_all
-from .table import Isa, isa
+from .table import Isa
+from .tables import isa
 
 WIDEST = 9  # columns
 

@@ -19,7 +19,8 @@ from sqgen.kernel import Kernel
 from sqgen.methods import plan
 from sqgen.oracles import OracleMissing
 from sqgen.spec import spec
-from sqgen.table import Core, Isa, isa
+from sqgen.table import Core, Isa
+from sqgen.tables import isa
 
 TESTS = Path(__file__).parent
 

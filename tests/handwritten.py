@@ -171,7 +171,11 @@ def signed_product(limbs: int) -> str:
         lines += columns(first, second, lambda column, limb, at=2 * k * half: [f"std Z+{at + column}, {limb}"])  # type: ignore[misc]
     lines += [f"sbiw r26, {2 * k}"]
     for i in range(k):
-        lines += [f"ld {TEMPORARY}, X+", f"{'sbc' if i else 'sub'} {TEMPORARY}, {first[i]}", f"mov {first[i]}, {TEMPORARY}"]
+        lines += [
+            f"ld {TEMPORARY}, X+",
+            f"{'sbc' if i else 'sub'} {TEMPORARY}, {first[i]}",
+            f"mov {first[i]}, {TEMPORARY}",
+        ]
     lines += [f"sbc {sign_d}, {sign_d}"]
     for i in range(k):
         lines += [f"ldd {TEMPORARY}, Y+{i}", f"{'sbc' if i else 'sub'} {second[i]}, {TEMPORARY}"]

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
-from sqgen import answers, draw_svg, methods, table
+from sqgen import answers, draw_svg, methods, tables
 
 TOP = Path(__file__).resolve().parent.parent
 
@@ -29,7 +29,7 @@ def test_the_readmes_table_and_example_are_what_the_program_computes_now() -> No
 
 
 def test_the_readmes_picture_is_what_show_draws_now() -> None:
-    parameters = answers.parameters(table.isa("avr"), "sbd", "sqr", 128)
+    parameters = answers.parameters(tables.isa("avr"), "sbd", "sqr", 128)
     assert (TOP / "docs" / "sbd128.svg").read_text() == draw_svg.svg(methods.plan("sqr", 16, "sbd", parameters))
 
 

@@ -19,7 +19,8 @@ from sqgen.encode import DecodeError, EncodeError, Instr, decode, encode
 from sqgen.interpret import Crash, Machine
 from sqgen.meaning import Equation, Load, MeaningError, Store, parse
 from sqgen.oracles import OracleMissing, simavr
-from sqgen.table import Core, Insn, Isa, Operand, TableError, load
+from sqgen.table import Core, Insn, Isa, Operand, TableError
+from sqgen.tables import load
 
 INSNS = sorted(avr().insns)
 ASSEMBLERS = ("avr-gcc", "LLVM")

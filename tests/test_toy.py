@@ -21,7 +21,8 @@ from sqgen.interpret import Machine, call, counterexample, operands
 from sqgen.kernel import Kernel
 from sqgen.prove import prove
 from sqgen.spec import spec
-from sqgen.table import Isa, load
+from sqgen.table import Isa
+from sqgen.tables import load
 
 REQUESTS = [
     (op, bits, method, parameters)

@@ -1,0 +1,278 @@
+"""Reads the table of an instruction set, `isa/<name>.toml`, and refuses one that contradicts itself."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import re
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+from . import meaning
+from .errors import UserError
+from .places import folder
+from .table import (
+    Abi,
+    Assembler,
+    Core,
+    Field,
+    Insn,
+    Isa,
+    Operand,
+    RegisterClass,
+    TableError,
+    Timing,
+    nearest,
+)
+
+TABLES = folder("isa")
+ROLES = ("in", "out", "inout")
+
+
+def isa_names() -> list[str]:
+    """Names of the instruction sets there are tables for."""
+    return sorted(path.stem for path in TABLES.glob("*.toml"))
+
+
+def isa(name: str) -> Isa:
+    """The instruction set of that name; UserError with the nearest name otherwise."""
+    if name not in isa_names():
+        raise UserError(f"unknown ISA '{name}'{nearest(name, isa_names())}")
+    return load(TABLES / f"{name}.toml")
+
+
+@functools.cache
+def load(path: Path) -> Isa:
+    """Read a table.  Raises TableError where it contradicts itself."""
+    text = path.read_bytes()
+    isa = _Loader(tomllib.loads(text.decode()), path, hashlib.sha256(text).hexdigest()).isa()
+    for insn in isa.insns.values():
+        _check(insn, isa)
+    return isa
+
+
+def _expand(ranges: str | list[str]) -> tuple[str, ...]:
+    """`"r24-r31:2"` -> r24, r26, r28, r30; lists are joined."""
+    if isinstance(ranges, list):
+        return tuple(name for part in ranges for name in _expand(part))
+    match = re.fullmatch(r"([A-Za-z]+)(\d+)-\1(\d+)(?::(\d+))?", ranges)
+    if not match:
+        return (ranges,)
+    prefix, first, last, step = match.groups()
+    return tuple(f"{prefix}{number}" for number in range(int(first), int(last) + 1, int(step or 1)))
+
+
+class _Loader:
+    """Turns the TOML document into an Isa."""
+
+    def __init__(self, raw: dict[str, Any], path: Path, digest: str) -> None:
+        self.raw, self.path, self.digest = raw, path, digest
+        self.registers = _expand(raw["registers"]["gpr"])
+        self.special = tuple(raw["registers"].get("special", ()))
+        self.flags = (*raw["flags"]["tracked"], *raw["flags"].get("opaque", ()))
+        names = (*self.registers, *self.special, *self.flags)
+        self.slots = {name: index for index, name in enumerate(names)}
+        limb = raw["limb_bits"]
+        self.widths = tuple(1 if name in self.flags else limb for name in names)
+        self.wide = {name: tuple(parts) for name, parts in raw.get("wide", {}).items()}
+        self.classes = {
+            name: RegisterClass(name, _expand(entry["registers"]), entry.get("limbs", 1))
+            for name, entry in raw["classes"].items()
+        }
+        self.timings = {
+            name: Timing(name, entry["title"], entry.get("like", ""), entry["confirmed"])
+            for name, entry in raw["timing"].items()
+        }
+
+    def isa(self) -> Isa:
+        raw = self.raw
+        ((abi_name, abi),) = raw["abi"].items()
+        cores = {
+            name: Core(name, entry["timing"], entry.get("pc_limbs", 0), tuple(entry.get("lacks", ())))
+            for name, entry in raw["cores"].items()
+        }
+        stack = raw.get("stack", {})
+        return Isa(
+            name=raw["name"],
+            title=raw["title"],
+            limb_bits=raw["limb_bits"],
+            address_limbs=raw["address_limbs"],
+            code_unit=raw["code_unit"],
+            comment=raw["comment"],
+            max_bits=raw["max_bits"],
+            default_core=raw["default_core"],
+            template=raw["template"],
+            elf_machine=raw["elf_machine"],
+            path=self.path,
+            digest=self.digest,
+            registers=self.registers,
+            special=self.special,
+            classes=self.classes,
+            wide=self.wide,
+            flags=self.flags,
+            opaque=frozenset(raw["flags"].get("opaque", ())),
+            interrupt_enable=raw["flags"].get("interrupt_enable"),
+            stack_pointer=stack.get("pointer", ""),
+            stack_free=stack.get("free", False),
+            abi=Abi(
+                abi_name,
+                tuple(tuple(group) for group in abi["arguments"]),
+                _expand(abi["callee_saved"]),
+                tuple(abi.get("zero_on_return", ())),
+            ),
+            timings=self.timings,
+            cores=cores,
+            assemblers=tuple(
+                Assembler(entry["name"], entry.get("module", ""), tuple(entry["command"]), entry["package"])
+                for entry in raw.get("assemblers", ())
+            ),
+            insns={name: self.insn(name, entry) for name, entry in raw["insn"].items()},
+            slots=self.slots,
+            widths=self.widths,
+        )
+
+    def insn(self, name: str, entry: dict[str, Any]) -> Insn:
+        operands = tuple(self.operand(name, letter, text) for letter, text in entry.get("operands", {}).items())
+        bits, fixed, mask, fields = _encoding(name, entry["encoding"], operands)
+        cycles = entry.get("cycles", 1)
+        if isinstance(cycles, int):
+            cycles = dict.fromkeys(self.timings, cycles)
+        lines = tuple(entry.get("meaning", ()))
+        statements = tuple(meaning.parse(line) for line in lines)
+        return Insn(
+            name=name,
+            syntax=entry["syntax"],
+            same=entry.get("same"),
+            operands=operands,
+            statements=statements,
+            meaning=lines,
+            clobbers=tuple(entry.get("clobbers", ())),
+            apart=entry.get("apart", {}),
+            control=tuple(entry.get("control", "").split()),
+            bits=bits,
+            unit=self.raw["code_unit"],
+            fixed=fixed,
+            mask=mask,
+            fields=fields,
+            cycles=cycles,
+            taken=entry.get("taken", 0),
+            kind=entry["class"],
+            frame=entry.get("frame", ""),
+            constant_time=entry.get("constant_time", True),
+            places=self.places(),
+        )
+
+    @functools.cache  # noqa: B019  (one loader lives as long as its table)
+    def places(self) -> dict[str, tuple[int, ...]]:
+        """Slots of every name that a meaning may use without its being an operand."""
+        places: dict[str, tuple[int, ...]] = {name: (slot,) for name, slot in self.slots.items()}
+        places.update({name: tuple(self.slots[part] for part in parts) for name, parts in self.wide.items()})
+        return places
+
+    def operand(self, insn: str, name: str, text: str) -> Operand:
+        words = text.split()
+        if words[0] == "target":
+            return Operand(name, "target", low=-(1 << (int(words[1]) - 1)), scale=int(words[2]))
+        if ".." in words[0]:
+            low, high = words[0].split("..")
+            return Operand(name, "immediate", low=int(low), high=int(high))
+        if words[0] not in self.classes:
+            raise TableError(f"instruction {insn}: operand {name} names the unknown class {words[0]}")
+        if words[1] not in ROLES:
+            raise TableError(f"instruction {insn}: operand {name} is none of {', '.join(ROLES)}")
+        return Operand(name, "register", words[1], self.classes[words[0]])
+
+
+def _encoding(name: str, text: str, operands: tuple[Operand, ...]) -> tuple[int, int, int, tuple[Field, ...]]:
+    """(bits, fixed bits, mask of fixed bits, fields) of an encoding pattern, most significant bit first."""
+    pattern = text.replace(" ", "")
+    bits = len(pattern)
+    fixed = mask = 0
+    where: dict[str, list[int]] = {}
+    for index, letter in enumerate(pattern):
+        position = bits - 1 - index
+        if letter in "01":
+            mask |= 1 << position
+            fixed |= int(letter) << position
+        else:
+            where.setdefault(letter, []).append(position)
+    if set(where) != {operand.name for operand in operands}:
+        raise TableError(f"instruction {name}: the encoding's letters are not its operands")
+    return bits, fixed, mask, tuple(Field(letter, tuple(found)) for letter, found in where.items())
+
+
+def _check(insn: Insn, isa: Isa) -> None:
+    """Raise TableError where an entry contradicts itself or the rest of its table."""
+
+    def refuse(what: str) -> NoReturn:
+        raise TableError(f"instruction {insn.name}: {what}")
+
+    if insn.bits % (8 * insn.unit):
+        refuse(f"{insn.bits} bits are no whole number of units of {insn.unit} bytes")
+    for flag in (*insn.clobbers, *insn.control[1:2]):
+        if flag not in isa.flags:
+            refuse(f"{flag} is no flag")
+    for field in insn.fields:
+        operand = insn.operand(field.operand)
+        codes = len(operand.cls.registers) if operand.cls else operand.high - operand.low + 1
+        if operand.kind == "target":
+            codes = -2 * operand.low
+        if codes > 1 << len(field.bits):
+            refuse(f"{len(field.bits)} bits do not hold operand {operand.name}")
+    for timing in isa.timings.values():
+        if timing.name not in insn.cycles and timing.like not in insn.cycles:
+            refuse(f"no cycles for {timing.name}")
+    try:
+        for end in ("low", "high"):
+            _execute_once(insn, isa, end)
+    except meaning.MeaningError as error:
+        refuse(str(error))
+    except KeyError as error:
+        refuse(f"its meaning names {error.args[0]!r}, which it does not have")
+
+
+def _execute_once(insn: Insn, isa: Isa, end: str) -> None:
+    """Execute the meaning on zeros, immediates at their lowest or highest, to see that names and digits fit."""
+    places = dict(insn.places)
+    for operand in insn.operands:
+        if operand.cls:
+            first = isa.slots[operand.cls.registers[0]]
+            places[operand.name] = tuple(range(first, first + operand.cls.limbs))
+    immediates = {operand.name: getattr(operand, end) for operand in insn.operands if not operand.cls}
+    meaning.execute(insn.statements, places, immediates, isa.widths, _Zeros())
+
+
+class _Zeros:
+    """The domain in which every value is 0."""
+
+    def read(self, slot: int) -> int:
+        return 0
+
+    def write(self, slot: int, value: int) -> None:
+        pass
+
+    def constant(self, value: int) -> int:
+        return 0
+
+    def linear(self, terms: Sequence[tuple[int, int]]) -> int:
+        return 0
+
+    def product(self, left: int, right: int) -> int:
+        return 0
+
+    def digits(self, value: int, widths: Sequence[int], signs: Sequence[int], slots: Sequence[int]) -> Sequence[int]:
+        return [0] * len(widths)
+
+    def logic(self, op: str, left: int, right: int) -> int:
+        return 0
+
+    def load(self, address: int) -> int:
+        return 0
+
+    def store(self, address: int, value: int) -> None:
+        pass
+
+    def zero(self, value: int, also: int | None) -> int:
+        return 0
