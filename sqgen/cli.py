@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 DUMPS = ("plan", "code", "registers", "bytes")
-EXIT_TEXT = "\b\nExit codes:\n" + "\n".join(f"  {code.value}  {text}" for code, text in EXIT_MEANING.items())
+EXIT_TEXT = "\b\nExit codes:\n" + "\n".join(f"  {code.value:>3}  {text}" for code, text in EXIT_MEANING.items())
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
@@ -247,7 +247,7 @@ def _dump(made: Kernel, stage: str) -> str:
     return "\n".join(rows) + "\n"
 
 
-@cli.command()
+@cli.command(short_help="Prove a function in an object or ELF file.")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--isa", required=True, metavar="NAME", shell_complete=_isas, help="Instruction set.")
 @click.option("--core", metavar="NAME", shell_complete=_cores, help="Processor, see `sqgen cores`.")
@@ -275,7 +275,7 @@ def prove(file: Path, isa: str, core: str | None, **asked: Any) -> None:
     _print(report.proof_table(code, verdict, chosen))
 
 
-@cli.command()
+@cli.command(short_help="Run a kernel in the outside simulator.")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--isa", metavar="NAME", shell_complete=_isas, help="Instruction set.  [default: the manifest's]")
 @click.option("--core", metavar="NAME", shell_complete=_cores, help="Processor.  [default: the manifest's]")
@@ -306,7 +306,7 @@ def cores(isa: str | None) -> None:
     _print(report.cores_table([isa_of(name) for name in ([isa] if isa else isa_names())]))
 
 
-@cli.command("methods")
+@cli.command("methods", short_help="List the methods, or explain one.")
 @click.argument("name", required=False, shell_complete=_methods)
 def list_methods(name: str | None) -> None:
     """List the methods and their parameters, or explain the method NAME."""
@@ -315,7 +315,7 @@ def list_methods(name: str | None) -> None:
     _print(methods.picture(name) + "\n" if name else report.methods_table())
 
 
-@cli.command()
+@cli.command(short_help="Draw the order in which a method visits the cells.")
 @click.option("--method", required=True, metavar="NAME", shell_complete=_methods, help="See `sqgen methods`.")
 @click.option("--limbs", type=int, metavar="N", help="Length of an operand in limbs.")
 @click.option("--bits", type=int, metavar="N", help="Size of an operand in bits, with --isa.")

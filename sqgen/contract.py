@@ -39,10 +39,10 @@ def contract(isa: Isa, op: str, bits: int) -> Contract:
         raise UserError(f"unknown operation '{op}'; known: {', '.join(OPS)}")
     limb = isa.limb_bits
     if bits < 2 * limb or bits > isa.max_bits:
-        raise UserError(f"{bits} bits is out of range; {isa.name} kernels go from {2 * limb} to {isa.max_bits} bits")
+        raise UserError(f"{bits} is out of range; {isa.name} kernels go from {2 * limb} to {isa.max_bits} bits")
     if bits % limb:
         below, above = bits - bits % limb, bits - bits % limb + limb
-        raise UserError(f"{bits} bits is no multiple of {limb}; the nearest sizes are {below} and {above}")
+        raise UserError(f"{bits} is no multiple of {limb} bits; the nearest sizes are {below} and {above}")
     return Contract(op, bits // limb, isa)
 
 

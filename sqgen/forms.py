@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from heapq import heapify, heappop, heappush
+from heapq import heappop, heappush
 
 Form = dict[int, int]  # atom -> coefficient; never changed once made
 ONE = 0  # the atom that is always 1
@@ -85,8 +85,7 @@ class Atoms:
     def reduce(self, form: Form, fixed: Mapping[int, int], modulus: int = 0) -> Form:
         """The form with lowest digits and products of digits replaced; coefficients modulo `modulus` where given."""
         rest = dict(form)
-        heap = [-atom for atom in rest]
-        heapify(heap)
+        heap = sorted(-atom for atom in rest)
         done: Form = {}
         while heap:
             atom = -heappop(heap)

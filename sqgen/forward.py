@@ -33,7 +33,7 @@ from .meaning import execute
 from .table import Core
 
 Monomial = tuple[int, ...]  # the product of these limbs, ascending; () is the number one
-Sum = dict[Monomial, Fraction | int]  # monomial -> factor, none of them zero; never changed once made
+Sum = Mapping[Monomial, Fraction | int]  # monomial -> factor, none of them zero
 UNIT: Sum = {(): 1}
 MOST_INSTRUCTIONS, MOST_CASES = 1_000_000, 1 << 12  # executed on one path; walked in all
 
@@ -70,7 +70,7 @@ class Value:
 
 def combine(*terms: tuple[Fraction | int, Sum]) -> Sum:
     """The sum of factor * sum."""
-    total: Sum = {}
+    total: dict[Monomial, Fraction | int] = {}
     for factor, form in terms:
         for monomial, coefficient in form.items():
             total[monomial] = total.get(monomial, 0) + factor * coefficient
@@ -160,45 +160,31 @@ class Limbs:
         if low == high:  # no carry, or always the same one
             parts = combine((1, value.parts), (-low * size, UNIT))
             return self.value(parts, value.low - low * size, value.high - low * size), self.constant(low)
-        pairs = {monomial: divmod(int(factor), size) for monomial, factor in value.parts.items()}
-        limbs = [limb for monomial in value.parts for limb in monomial]
-        only_bits = all(self.ranges[limb] == (0, 1) for limb in limbs)
-        if only_bits and len(limbs) == 1:  # what the digits are in either case is linear in the bit
-            (bit,) = limbs
-            clear = int(value.parts.get((), 0))
-            (carry, digit), (other_carry, other_digit) = (divmod(n, size) for n in (clear, clear + value.parts[bit,]))
-            pairs = {(): (carry, digit), (bit,): (int(other_carry) - carry, int(other_digit) - digit)}
-        digits = {monomial: digit for monomial, (_, digit) in pairs.items() if digit}
+        digits = {monomial: int(factor) % size for monomial, factor in value.parts.items() if factor % size}
         least, most = self.interval(digits)
-        if least >= 0 and most < size:  # the digits of the factors
-            rests = {monomial: rest for monomial, (rest, _) in pairs.items() if rest}
-            return self.value(digits, 0, size - 1), self.value(rests, low, high)
-        if only_bits:
+        if least >= 0 and most < size:  # what no factor of 2^bits goes with is the digit
+            rest = combine((Fraction(1, size), value.parts), (Fraction(-1, size), digits))
+            return self.value(digits, 0, size - 1), self.value(rest, low, high)
+        limbs = [limb for monomial in value.parts for limb in monomial]
+        if all(self.ranges[limb] == (0, 1) for limb in limbs):
             raise Fork(max(limbs))
-        widths = {limb: bits + 1 - digits[limb,].bit_length() for limb in limbs if (limb,) in digits}
-        if self.fits(digits, widths, size):
-            for limb, width in widths.items():
-                self.take_apart(limb, width)
-            return self.split(self.value(value.parts, value.low, value.high), bits)
-        return self.split(self.value({(self.name(value),): 1}, value.low, value.high), bits)
+        if self.side_by_side(digits, bits):
+            for monomial, factor in digits.items():
+                for limb in monomial:
+                    self.take_apart(limb, bits + 1 - factor.bit_length())
+        else:
+            value = Value({(self.name(value),): 1}, value.low, value.high)
+        return self.split(self.value(value.parts, value.low, value.high), bits)
 
-    def fits(self, digits: Sum, widths: dict[int, int], size: int) -> bool:
-        """Whether the sum stays below `size` once its limbs are cut to these widths; factors must be powers of two."""
-        tops = {limb: (1 << width) - 1 for limb, width in widths.items()}
-        tops = {
-            limb: min(top, self.ranges[limb][1]) if self.ranges[limb][0] >= 0 else top for limb, top in tops.items()
-        }
-        whole = all(int(digits[limb,]).bit_count() == 1 for limb in widths)
-        return whole and digits.get((), 0) + sum(digits[limb,] * top for limb, top in tops.items()) < size
-
-    def side_by_side(self, parts: Sum) -> bool:
-        """Whether no two limbs share a bit of the sum."""
-        below: Fraction | int = 0
-        for factor, monomial in sorted((factor, monomial) for monomial, factor in parts.items()):
-            least, most = self.interval({monomial: factor})
-            if factor <= below or least < 0 or int(factor).bit_count() != 1:
+    def side_by_side(self, parts: Sum, bits: int) -> bool:
+        """Whether the limbs, cut to what lies in a digit of `bits` bits, share none of these."""
+        below = 0
+        for factor, monomial in sorted((int(factor), monomial) for monomial, factor in parts.items()):
+            if factor <= below or factor.bit_count() != 1:
                 return False
-            below += most
+            top = (1 << bits) // factor - 1
+            low, high = self.ranges[monomial[0]] if monomial else (1, 1)
+            below += factor * (high if low >= 0 and high < top else top)
         return True
 
     def take_apart(self, limb: int, bits: int) -> None:
@@ -333,13 +319,17 @@ class Machine:
         return self.limbs.constant(value)
 
     def linear(self, terms: Sequence[tuple[int, Value]]) -> Value:
-        """The sum.  A value that is shifted, its limbs overlapping, is one limb first: so BST and LSL see the same bits."""
+        """The sum; a value that is shifted, its limbs overlapping, is one limb first: BST and LSL must see the same bits."""
         parts: list[tuple[int, Sum]] = []
         low = high = 0
         for _, group in itertools.groupby(terms, lambda term: term[1].parts):
             same = list(group)
             factor, value = sum(term[0] for term in same), same[0][1]
-            if abs(factor) > 1 and len(value.parts.keys() - {()}) > 1 and not self.limbs.side_by_side(value.parts):
+            if (
+                abs(factor) > 1
+                and len(value.parts.keys() - {()}) > 1
+                and not self.limbs.side_by_side(value.parts, self.isa.limb_bits)
+            ):
                 value = self.limbs.value({(self.limbs.name(value),): 1}, value.low, value.high)
             ends = sorted((factor * value.low, factor * value.high))
             low, high = low + ends[0], high + ends[1]
@@ -357,7 +347,7 @@ class Machine:
     def digits(
         self, value: Value, widths: Sequence[int], signs: Sequence[int], slots: Sequence[int]
     ) -> Sequence[Value]:
-        tops = [sign * ((1 << width) - 1) << sum(widths[:k]) for k, (width, sign) in enumerate(zip(widths, signs))]
+        tops = [sign * ((1 << widths[k]) - 1) << sum(widths[:k]) for k, sign in enumerate(signs)]
         low, high = sum(top for top in tops if top < 0), sum(top for top in tops if top > 0)
         rest = self.limbs.value(value.parts, max(value.low, low), min(value.high, high))
         found = []

@@ -14,7 +14,9 @@ from .encode import DecodeError, decode
 from .meaning import execute
 from .table import Core, Isa
 
-STEPS = 2_000_000  # instructions executed at most
+STEPS = 2_000_000  # instructions that a call executes at most
+SEARCH = 60_000  # instructions executed at most in search of a counterexample, about a second
+TRIES = 400  # operands tried at most in that search
 GAP = 64  # bytes between buffers
 
 
@@ -106,6 +108,13 @@ class Machine:
 
 def call(image: bytes, contract: Contract, core: Core, operands: Sequence[int], entry: int = 0) -> int:
     """The number a kernel leaves in its result for these operands.  Raises Crash, DecodeError."""
+    return _call(image, contract, core, operands, entry, limit=STEPS)[0]
+
+
+def _call(
+    image: bytes, contract: Contract, core: Core, operands: Sequence[int], entry: int, *, limit: int
+) -> tuple[int, int]:
+    """(result, instructions executed), of which there may be `limit`."""
     isa = contract.isa
     size = isa.limb_bits // 8
     lengths = {name: limbs * size for name, limbs in contract.buffers.items()}
@@ -120,11 +129,12 @@ def call(image: bytes, contract: Contract, core: Core, operands: Sequence[int], 
     if isa.stack_pointer:
         machine.set_wide(isa.wide.get(isa.stack_pointer, (isa.stack_pointer,)), len(machine.memory) - 8)
     position: int | None = entry
-    for _ in range(STEPS):
+    for steps in range(1, limit + 1):
         assert position is not None
         position = machine.step(image, position)
         if position is None:
-            return int.from_bytes(machine.memory[places["r"] : places["r"] + lengths["r"]], "little")
+            result = machine.memory[places["r"] : places["r"] + lengths["r"]]
+            return int.from_bytes(result, "little"), steps
     raise Crash("no end")
 
 
@@ -151,12 +161,14 @@ def operands(contract: Contract, count: int, seed: int = 0) -> Iterator[tuple[in
 
 
 def counterexample(image: bytes, contract: Contract, core: Core, entry: int = 0) -> tuple[int, ...] | None:
-    """Operands for which the code leaves a wrong result, if some are found within some 100,000 instructions."""
-    count = max(12, min(400, 100_000 // max(1, len(image) // 2)))
-    for values in operands(contract, count):
+    """Operands for which the code leaves a wrong result, if some are found within `SEARCH` instructions."""
+    left = SEARCH
+    for values in operands(contract, TRIES):
         try:
-            if call(image, contract, core, values, entry) != values[0] * values[-1]:
-                return values
+            result, steps = _call(image, contract, core, values, entry, limit=left)
         except (Crash, DecodeError):
             return None
+        if result != values[0] * values[-1]:
+            return values
+        left -= steps
     return None

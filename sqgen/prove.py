@@ -48,10 +48,11 @@ class _Proof:
         self.steps = 0
         self.longest = STEPS_PER_PRODUCT * contract.limbs**2 + STEPS_BESIDE
         self.decoded: dict[int, Instr] = {}
+        self.seen: set[int] = set()  # addresses whose instructions may be executed
         parts = self.isa.wide.get(self.isa.stack_pointer, (self.isa.stack_pointer,)) if self.isa.stack_pointer else ()
         self.stack_slots = tuple(self.isa.slots[part] for part in parts)
         flag = self.isa.interrupt_enable
-        self.watched = (*self.stack_slots, self.isa.slots[flag]) if flag else self.stack_slots
+        self.watched = frozenset((*self.stack_slots, self.isa.slots[flag]) if flag else self.stack_slots)
 
     def run(self) -> Verdict:
         waiting = [(self.start(), self.entry)]
@@ -103,7 +104,7 @@ class _Proof:
             memory["stack", part + (1 if self.isa.stack_free else 0)] = Return(None, part)
         self.initial = list(slots)
         opaque = frozenset(self.isa.slots[name] for name in self.isa.opaque)
-        return State(self.contract, self.atoms, slots, memory, self.bases, opaque, self.unread)
+        return State(self.contract, self.atoms, slots, memory, self.bases, opaque, self.watched, self.unread)
 
     def pointer(self, slots: list[Value], registers: tuple[str, ...], buffer: str, length: int) -> None:
         """Put an unknown public address into `registers`, low limb first.  The buffer ends below the last address."""
@@ -131,8 +132,10 @@ class _Proof:
                 last = self.entry + state.path[-1] if state.path else at
                 raise self.failure(at if 0 <= at < len(self.image) else last, str(error)) from None
             self.atoms.here = at
-            self.allowed(instr, at)
             try:
+                if at not in self.seen:
+                    self.allowed(instr)
+                    self.seen.add(at)
                 if instr.insn.control:
                     following = self.flow(state, instr, at)
                 else:
@@ -155,22 +158,21 @@ class _Proof:
             self.decoded[at] = decode(self.isa, self.image, at)
         return self.decoded[at]
 
-    def allowed(self, instr: Instr, at: int) -> None:
+    def allowed(self, instr: Instr) -> None:
+        """Raises Refused for an instruction that must not occur, wherever it does."""
         if instr.insn.name in self.core.lacks:
-            raise self.failure(at, f"{self.core.name} has no such instruction")
+            raise Refused(f"{self.core.name} has no such instruction")
         if not instr.insn.constant_time:
-            raise self.failure(at, f"not constant-time on {self.core.name}")
+            raise Refused(f"not constant-time on {self.core.name}")
 
     def plain(self, state: State, instr: Instr) -> None:
         """An instruction that goes on to the next one."""
-        watched = [state.slots[slot] for slot in self.watched]
         enabled = self.interrupts(state)
-        state.stack_written = False
+        state.stack_touched = False
         execute(instr.insn.statements, instr.places(self.isa), instr.immediates, self.isa.widths, state)
         for flag in instr.insn.clobbers:
             state.slots[self.isa.slots[flag]] = None
-        changed = any(state.slots[slot] is not old for slot, old in zip(self.watched, watched, strict=True))
-        if changed or state.stack_written or state.halfway:
+        if state.stack_touched or state.halfway:
             self.check_stack(state, enabled)
 
     def check_stack(self, state: State, enabled: bool) -> None:
@@ -364,7 +366,7 @@ class _Proof:
         """Fail at the instruction that made the earliest digit that is left over."""
         limbs = {limb for limbs in self.operands.values() for limb in limbs} | {ONE}
         suspects = {factor for atom in left for factor in self.atoms.factors.get(atom, (atom,))} - limbs
-        atom = min(suspects) if suspects else min(left)
+        atom = min(suspects or left, key=lambda atom: (atom in self.atoms.relation, atom))
         weight = min(
             (c & -c for term, c in left.items() if atom in (term, *self.atoms.factors.get(term, ()))), default=1
         )

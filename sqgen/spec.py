@@ -14,10 +14,16 @@ from .table import Core, Isa
 from .tables import isa
 
 GOALS = ("speed", "size", "balanced")
-_C_WORDS = frozenset(
-    """auto break case char const continue default do double else enum extern float for goto if inline int long
-    register restrict return short signed sizeof static struct switch typedef union unsigned void volatile while
-    class delete namespace new operator private protected public template this throw try using virtual""".split()  # noqa: SIM905
+# Words that a C or C++ compiler, <stdint.h> or the assembler has taken.
+_TAKEN = frozenset(
+    """alignas alignof and and_eq asm auto bitand bitor bool break case catch char class compl concept const const_cast
+    consteval constexpr constinit continue co_await co_return co_yield decltype default delete do double dynamic_cast
+    else enum explicit export extern false float for friend goto if inline int long mutable namespace new noexcept not
+    not_eq nullptr operator or or_eq private protected public register reinterpret_cast requires restrict return short
+    signed sizeof static static_assert static_cast struct switch template this thread_local throw true try typedef
+    typeid typename typeof typeof_unqual union unsigned using virtual void volatile wchar_t while xor xor_eq main
+    _Alignas _Alignof _Atomic _BitInt _Bool _Complex _Generic _Imaginary _Noreturn _Static_assert _Thread_local
+    int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t intptr_t uintptr_t intmax_t uintmax_t""".split()  # noqa: SIM905
 )
 
 
@@ -92,6 +98,8 @@ def spec(
         if limit is not None and limit < 0:
             raise UserError(f"{name} is a number of bytes, not {limit}")
     name = symbol if symbol is not None else default_symbol(what)
-    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) or name in _C_WORDS or len(name) > 255:
-        raise UserError(f"'{name[:40]}' is no C identifier; a symbol has letters, digits and _, and is no keyword")
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) or name in _TAKEN or name in which.reserved or len(name) > 255:
+        raise UserError(
+            f"'{name[:40]}' is no C identifier; a symbol has letters, digits and _, and is no keyword or macro"
+        )
     return Spec(what, chosen_core, method, tuple(sorted(given.items())), goal, max_bytes, max_stack, name)

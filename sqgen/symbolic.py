@@ -72,6 +72,7 @@ class State:
     memory: dict[tuple[str, int], Cell]
     bases: Mapping[int, str]
     opaque: frozenset[int]  # flags that no value is known of
+    watched: frozenset[int]  # the stack pointer and the interrupt flag
     unread: Callable[[int], bool]  # whether a flag's new value is written again before anything reads it
     fixed: dict[int, int] = field(default_factory=dict)
     path: list[int] = field(default_factory=list)
@@ -79,7 +80,7 @@ class State:
     depth: int = 0  # stack pointer, in limbs from its value at entry
     lowest: int = 0
     halfway: bool = False  # the stack pointer is half written
-    stack_written: bool = False  # by the instruction that is being executed
+    stack_touched: bool = False  # the stack or what is watched, by the instruction that is being executed
 
     def fork(self, atom: int, value: int) -> State:
         """A copy in which `atom` has `value`."""
@@ -90,6 +91,7 @@ class State:
             {key: substitute(c, atom, value) if isinstance(c, dict) else c for key, c in self.memory.items()},
             self.bases,
             self.opaque,
+            self.watched,
             self.unread,
             {**self.fixed, atom: value},
             list(self.path),
@@ -108,6 +110,8 @@ class State:
 
     def write(self, slot: int, value: Value) -> None:
         self.slots[slot] = value
+        if slot in self.watched:
+            self.stack_touched = True
 
     def constant(self, value: int) -> Form:
         return {ONE: value} if value else ZERO
@@ -329,7 +333,7 @@ class State:
                 raise Refused("writes to the caller's stack")
             if isinstance(self.memory.get((buffer, offset)), Return):
                 raise Refused("overwrites a return address")
-            self.stack_written = True
+            self.stack_touched = True
         elif buffer != "r":
             raise Refused(f"writes to operand {buffer}")
         self.events.append(Event(self.atoms.here, "write", buffer, offset))

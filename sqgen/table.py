@@ -144,6 +144,7 @@ class Isa:
     max_bits: int
     default_core: str
     template: str
+    reserved: tuple[str, ...]
     elf_machine: str
     path: Path
     digest: str

@@ -104,6 +104,7 @@ class _Loader:
             max_bits=raw["max_bits"],
             default_core=raw["default_core"],
             template=raw["template"],
+            reserved=tuple(raw.get("reserved", ())),
             elf_machine=raw["elf_machine"],
             path=self.path,
             digest=self.digest,

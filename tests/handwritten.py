@@ -61,7 +61,7 @@ def link(text: str) -> Foreign:
 
 def function(prototype: str, body: Sequence[str], saved: Sequence[int]) -> str:
     """A function that saves these registers, and Y."""
-    name = prototype.split()[1].split("(")[0]
+    name = prototype.removeprefix("void ").partition("(")[0]
     saves = [f"push r{register}" for register in (*saved, 28, 29)]
     restores = [save.replace("push", "pop") for save in reversed(saves)]
     lines = [f"; {prototype}", f".global {name}", f"{name}:", *saves, *body, "clr r1", *restores, "ret"]
@@ -92,8 +92,8 @@ def columns(first: Sequence[str], second: Sequence[str], take: Callable[[int, st
 def streamed_square(limbs: int) -> str:
     """Subtractive Karatsuba of two halves; the middle square is never stored.
 
-    With X = 2^(8k), lo^2 = A + X B, hi^2 = C + X D, the result is A + X (A + BC - M0) + X^2 (BC + D - M1) + X^3 D, where
-    BC = B + C, its carry goes into D, and |lo - hi|^2 = M0 + X M1 is used up limb by limb as it comes.
+    With X = 2^(8k), lo^2 = A + X B, hi^2 = C + X D and |lo - hi|^2 = M0 + X M1 the result is
+    A + X (A + BC - M0) + X^2 (BC + D - M1) + X^3 D, where BC = B + C and its carry goes into D.
     """
     k = limbs // 2
     low, high = FIRST[:k], SECOND[:k]

@@ -1,0 +1,137 @@
+"""Kernels with one instruction changed."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from conftest import avr, compiled, contract, core
+from handwritten import NAMES, Foreign, foreign
+
+from sqgen import check
+from sqgen.encode import EncodeError, Instr, assemble, disassemble
+from sqgen.errors import Exit, UserError
+
+METHODS = [
+    ("sqr", "sbd"),
+    ("sqr", "product-scanning"),
+    ("mul", "product-scanning"),
+    ("mul", "operand-scanning"),
+]
+OTHERS = {  # instructions that one may write for another
+    "add": ("adc", "sub"),
+    "adc": ("add", "sbc"),
+    "sub": ("sbc", "add", "cp"),
+    "sbc": ("sub", "adc", "cpc"),
+    "lsr": ("ror", "asr"),
+    "ror": ("lsr",),
+    "eor": ("and", "or", "sub"),
+    "and": ("or", "eor"),
+    "mov": ("add", "eor"),
+    "bst": ("bld",),
+    "bld": ("bst",),
+    "inc": ("dec",),
+    "dec": ("inc",),
+    "adiw": ("sbiw",),
+    "sbiw": ("adiw",),
+    "brne": ("breq",),
+    "ld_xp": ("ld_x", "ld_zp", "ld_yp"),
+    "ld_yp": ("ldd_y", "ld_zp"),
+    "ld_zp": ("ldd_z", "ld_xp"),
+    "ldd_y": ("ldd_z",),
+    "ldd_z": ("ldd_y",),
+    "st_xp": ("st_x", "st_zp"),
+    "st_x": ("st_xp",),
+    "st_zp": ("st_xp",),
+    "std_y": ("std_z",),
+    "std_z": ("std_y",),
+    "push": ("pop",),
+    "pop": ("push",),
+    "cli": ("sei",),
+    "out_spl": ("out_sph",),
+    "out_sph": ("out_spl",),
+}
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """`how` the kernel was changed, `at` which instruction (index)."""
+
+    how: str
+    at: int
+    kernel: Foreign
+
+
+@functools.cache
+def subject(name: str) -> Foreign:
+    """A kernel by name: one written by hand, or `op-method-bits` for one of sqgen's."""
+    if name in NAMES:
+        return foreign(name)
+    op, method, bits = name.split("/")
+    return Foreign(contract(op, int(bits) // 8), compiled(op, int(bits) // 8, method).image, 0)
+
+
+def own(sizes: range) -> list[str]:
+    """Names of sqgen's kernels of these sizes, in limbs."""
+    return [f"{op}/{method}/{8 * limbs}" for limbs in sizes for op, method in METHODS]
+
+
+def mutants(kernel: Foreign) -> Iterator[Mutant]:
+    """Every change of one instruction that still is code; what follows stays where it is, unless nothing jumps."""
+    isa = kernel.contract.isa
+    instrs = [instr for _, instr in disassemble(isa, kernel.image)]
+    nop = Instr(isa.insns["nop"], ())
+    jumps = any(instr.insn.control and instr.insn.control[0] != "return" for instr in instrs)
+    for at, instr in enumerate(instrs):
+        before, after = instrs[:at], instrs[at + 1 :]
+        changed = [(how, [other]) for how, other in alterations(instr)]
+        changed += [("dropped", [nop] if jumps else [])]
+        if not jumps:
+            changed += [("doubled", [instr, instr])]
+        if after:
+            changed += [("swapped with the next", [after[0], instr])]
+        for how, new in changed:
+            rest = after[1:] if how == "swapped with the next" else after
+            try:
+                image = assemble([*before, *new, *rest])
+            except EncodeError:
+                continue
+            if image != kernel.image:
+                yield Mutant(how, at, replace(kernel, image=image))
+
+
+def alterations(instr: Instr) -> Iterator[tuple[str, Instr]]:
+    """The instruction with another operation or with other operands."""
+    insns = avr().insns
+    for name in OTHERS.get(instr.insn.name, ()):
+        operands = instr.operands
+        other = insns[name]
+        wanted = len(other.operands) - len(operands)
+        if wanted >= 0:
+            yield "another operation", Instr(other, (*operands, *([0] * wanted)))
+    if len(instr.operands) == 2 and all(operand.cls for operand in instr.insn.operands):
+        yield "operands swapped", Instr(instr.insn, instr.operands[::-1])
+    for index, (operand, value) in enumerate(zip(instr.insn.operands, instr.operands, strict=True)):
+        if operand.cls:
+            names = operand.cls.registers
+            place = names.index(str(value))
+            others: list[tuple[str, str | int]] = [
+                ("another register", names[(place + step) % len(names)]) for step in (1, -1, 7)
+            ]
+        else:
+            number = int(value)
+            others = [("one off", number + step * operand.scale) for step in (1, -1)]
+        for how, new in others:
+            yield how, Instr(instr.insn, (*instr.operands[:index], new, *instr.operands[index + 1 :]))
+
+
+def is_right(kernel: Foreign) -> bool:
+    """Whether simavr finds nothing wrong with a kernel on many operands, with and without interrupts."""
+    try:
+        check.run(kernel.image, kernel.contract, core(), kernel.entry)
+    except UserError as error:
+        if error.code != Exit.DISAGREES:
+            raise
+        return False
+    return True
