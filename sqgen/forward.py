@@ -192,20 +192,25 @@ class Limbs:
         (low, high), form, size = self.ranges[limb], self.forms.get(limb, {(limb,): 1}), 1 << bits
         if low >= 0 and high < size:
             return
+        # x^2 modulo 2^bits is 1 modulo 8 for odd x, and 0 or 4 modulo 16 otherwise.
+        square = bits > 3 and any(form == {(atom, atom): 1} for atom in itertools.chain.from_iterable(form))
+        most = size - 7 if square else size - 1
+        comes_round = any(form.get((base,)) == Fraction(size, 1 << self.address_bits) for base in self.bases)
         low, high = low >> bits, high >> bits
-        if any(form.get((base,)) == Fraction(size, 1 << self.address_bits) for base in self.bases):
-            # The last limb of an address: here the carry is the atom, so that however far the pointer is moved, the
-            # limbs together are base + number + 2^address_bits * atoms.
+        if high <= 0:  # a borrow, counted positive
+            low, high, size = -high, -low, -size
+        if comes_round:  # last limb of an address: limbs must add up to base + number, modulo 2^address_bits
             rest = self.limb(low, high)
-            digit = self.limb(0, size - 1, combine((1, form), (-size, {(rest,): 1})))
+            digit = self.limb(0, most, combine((1, form), (-size, {(rest,): 1})))
         else:
-            # x^2 modulo 2^bits is 1 modulo 8 for odd x, and 0 or 4 modulo 16 otherwise.
-            square = bits > 3 and any(form == {(atom, atom): 1} for atom in itertools.chain.from_iterable(form))
-            digit = self.limb(0, size - 7 if square else size - 1)
-            if high <= 0:  # a borrow, counted positive
-                low, high, size = -high, -low, -size
+            digit = self.limb(0, most)
             rest = self.limb(low, high, combine((Fraction(1, size), form), (Fraction(-1, size), {(digit,): 1})))
         self.apart[limb] = {(digit,): 1, (rest,): size}
+
+    def whole(self, value: Value, bits: int) -> Value:
+        """The value, as one limb if its limbs share bits: so that all who shift it see the same bits."""
+        shared = len(value.parts) > 1 and not self.side_by_side(value.parts, bits)
+        return self.value({(self.name(value),): 1}, value.low, value.high) if shared else value
 
     def name(self, value: Value) -> int:
         """The sum as one limb, the same one whenever the same sum comes up."""
@@ -260,6 +265,8 @@ class Machine:
         self.memory: dict[tuple[str, int], Value] = {}  # (buffer, offset) -> limb
         self.returns: dict[int, int] = {}  # where the stack ends after a call -> where its return address leads
         self.pushed: list[int] = []  # offsets in the stack that the instruction at hand writes
+        self.touched: list[tuple[str, int]] = []  # places that it reads or writes
+        self.trace: list[tuple[int, list[tuple[str, int]]]] = []  # instructions executed, with these places
         self.assumed = False
         for (name, length), registers in zip(contract.buffers.items(), isa.abi.arguments, strict=False):
             self.point(registers, name)
@@ -319,18 +326,13 @@ class Machine:
         return self.limbs.constant(value)
 
     def linear(self, terms: Sequence[tuple[int, Value]]) -> Value:
-        """The sum; a value that is shifted, its limbs overlapping, is one limb first: BST and LSL must see the same bits."""
         parts: list[tuple[int, Sum]] = []
         low = high = 0
         for _, group in itertools.groupby(terms, lambda term: term[1].parts):
-            same = list(group)
-            factor, value = sum(term[0] for term in same), same[0][1]
-            if (
-                abs(factor) > 1
-                and len(value.parts.keys() - {()}) > 1
-                and not self.limbs.side_by_side(value.parts, self.isa.limb_bits)
-            ):
-                value = self.limbs.value({(self.limbs.name(value),): 1}, value.low, value.high)
+            factors, (value, *_) = zip(*group, strict=True)
+            factor = sum(factors)
+            if abs(factor) > 1:
+                value = self.limbs.whole(value, self.isa.limb_bits)
             ends = sorted((factor * value.low, factor * value.high))
             low, high = low + ends[0], high + ends[1]
             parts.append((factor, value.parts))
@@ -394,7 +396,8 @@ class Machine:
         offset = form.pop((), 0)
         for base, buffer in self.limbs.bases.items():
             if form == {(base,): 1} and offset == int(offset):
-                return buffer, (int(offset) + modulus // 2) % modulus - modulus // 2
+                self.touched.append((buffer, (int(offset) + modulus // 2) % modulus - modulus // 2))
+                return self.touched[-1]
         raise Refused("the address is not known beforehand to be in a buffer")
 
     def stack_end(self) -> int:
@@ -429,11 +432,12 @@ class Machine:
         insn = instr.insn
         if insn.name in self.core.lacks or not insn.constant_time:
             raise Refused(f"{self.core.name} has no {insn.name}, or its time depends on operands")
-        self.pushed = []
+        self.pushed, self.touched = [], []
         execute(insn.statements, instr.places(self.isa), instr.immediates, self.isa.widths, self)
         for slot in (self.isa.slots[name] for name in insn.clobbers):
             self.slots[slot] = self.unknown(self.isa.widths[slot])
         self.forget()
+        self.trace.append((self.at, self.touched))
         following = self.flow(insn.control, self.at + insn.size, next(iter(instr.immediates.values()), 0))
         self.at = following or 0
         return following is not None
@@ -517,6 +521,7 @@ class Machine:
 def prove_forward(image: bytes, contract: Contract, core: Core, entry: int = 0) -> ForwardVerdict:
     """Whether the code at `entry` (in bytes) keeps the contract, for all operands, on that core."""
     waiting, proved = [Machine(image, contract, core, entry)], 0
+    traces = []
     while waiting:
         machine = waiting.pop()
         start = machine.at
@@ -525,6 +530,7 @@ def prove_forward(image: bytes, contract: Contract, core: Core, entry: int = 0) 
                 start = machine.at
                 if not machine.step():
                     proved += 1
+                    traces = [*traces[:1], machine.trace]
                     break
             else:
                 raise Refused("no end")

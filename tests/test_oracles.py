@@ -400,7 +400,7 @@ def test_junk_follows_the_seed() -> None:
     ],
 )
 def test_instructions_take_the_cycles_of_the_manual(instruction: str, cycles: int) -> None:
-    pointers = {register: 2 for register in (27, 29, 31)}
+    pointers = dict.fromkeys((27, 29, 31), 2)
     after = step_one(instruction, blank_state(pointers))
     assert (after.cycles, after.fault) == (cycles, "")
 
