@@ -110,9 +110,7 @@ def step_one(assembly: str, state: State, part: str = "atmega128") -> State:
         return simavr.step(part, [before])[0]
 
 
-def blank_state(
-    registers: dict[int, int] | None = None, *, sreg: int = 0, memory: tuple[Buffer, ...] = ()
-) -> State:
+def blank_state(registers: dict[int, int] | None = None, *, sreg: int = 0, memory: tuple[Buffer, ...] = ()) -> State:
     filled = [0] * 32
     for register, value in (registers or {}).items():
         filled[register] = value
@@ -207,9 +205,7 @@ def test_path_tells_branches_apart() -> None:
 def test_an_image_away_from_address_zero_reports_the_same() -> None:
     with judge_installed():
         code = image_of(SQUARE)
-        near, far = (
-            simavr.call("atmega128", code, [square_request(9)], sp=SP, base=base)[0] for base in (0, 0x8000)
-        )
+        near, far = (simavr.call("atmega128", code, [square_request(9)], sp=SP, base=base)[0] for base in (0, 0x8000))
     assert (near.memory, near.path, near.cycles_at) == (far.memory, far.path, far.cycles_at)
 
 
@@ -268,9 +264,7 @@ def test_an_unbalanced_stack_is_seen() -> None:
         ("atmega128", SP, Request({}, read=((0xFFFF, 2),)), "beyond the data space"),
     ],
 )
-def test_a_request_that_does_not_fit_the_part_is_refused(
-    part: str, sp: int, request_: Request, message: str
-) -> None:
+def test_a_request_that_does_not_fit_the_part_is_refused(part: str, sp: int, request_: Request, message: str) -> None:
     with judge_installed(), pytest.raises(OracleFailed, match=message):
         simavr.call(part, b"\x08\x95", [request_], sp=sp)
 
@@ -329,9 +323,7 @@ def test_an_interrupt_between_the_halves_of_sp_strikes_at_the_momentary_sp() -> 
 
 
 def test_interrupts_spare_the_buffers_below_the_stack_and_what_is_on_it() -> None:
-    calm = Request(
-        {}, (Buffer(0x400, bytes(range(64))), Buffer(SP + 1, bytes(range(64)))), ((0x400, 64), (SP + 1, 64))
-    )
+    calm = Request({}, (Buffer(0x400, bytes(range(64))), Buffer(SP + 1, bytes(range(64)))), ((0x400, 64), (SP + 1, 64)))
     outcome = run("push r2\n nop\n pop r18\n ret", [calm], interrupts=True)[0]
     assert outcome.memory == (bytes(range(64)), bytes(range(64)))
     assert outcome.registers[18] == outcome.registers_before[2]
@@ -342,9 +334,7 @@ def test_a_stack_floor_bounds_the_junk() -> None:
     with judge_installed():
         image = image_of("nop\n ret")
         before = simavr.call("atmega128", image, [request], sp=SP)[0].memory[0]
-        after = simavr.call("atmega128", image, [request], sp=SP, interrupts=True, stack_floor=SP - 200)[
-            0
-        ].memory[0]
+        after = simavr.call("atmega128", image, [request], sp=SP, interrupts=True, stack_floor=SP - 200)[0].memory[0]
     assert before[:100] == after[:100]
     assert before[100:] != after[100:]
     assert sum(a == b for a, b in zip(before[100:298], after[100:298], strict=True)) < 10
@@ -355,9 +345,7 @@ def test_junk_follows_the_seed() -> None:
 
     def junk(seed: int) -> bytes:
         image = image_of("nop\n ret")
-        outcomes = simavr.call(
-            "atmega128", image, [request], sp=SP, interrupts=True, stack_floor=0x100, seed=seed
-        )
+        outcomes = simavr.call("atmega128", image, [request], sp=SP, interrupts=True, stack_floor=0x100, seed=seed)
         return outcomes[0].memory[0]
 
     with judge_installed():
@@ -473,9 +461,7 @@ def test_missing_headers_and_libraries_are_named(
     (tmp_path / "cc").write_text(f"#!/bin/sh\necho '{complaint}' >&2\nexit 1\n")
     (tmp_path / "cc").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(
-        OracleMissing, match=f"simavr: {named} not found; install .* libsimavr-dev and libelf-dev"
-    ):
+    with pytest.raises(OracleMissing, match=f"simavr: {named} not found; install .* libsimavr-dev and libelf-dev"):
         simavr.driver()
 
 

@@ -1,7 +1,7 @@
 """The parts of the README that the program computes: the example run, and our cycles beside `docs/published.toml`.
 
-    python tools/results.py            print the table of results
-    python tools/results.py --write    put both parts into README.md, between their markers
+python tools/results.py            print the table of results
+python tools/results.py --write    put both parts into README.md, between their markers
 """
 
 from __future__ import annotations
