@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import re
+import resource
 import shlex
 import signal
 import subprocess
@@ -232,12 +233,14 @@ def test_goals_and_limits_choose_among_the_methods(sqgen: Call) -> None:
 
 
 def test_256_bits_with_proof_and_files_take_less_than_a_second(here: Path) -> None:
-    def wall() -> float:
-        start = time.perf_counter()
+    def busy() -> float:
+        """Seconds of processor time: what the wall shows on a machine that runs no other tests at the moment."""
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
         assert shell("--isa avr --bits 256", cwd=here).returncode == 0
-        return time.perf_counter() - start
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
-    assert min(wall() for _ in range(3)) < 1.0
+    assert min(busy() for _ in range(3)) < 1.0
 
 
 # ---- help, lists, pictures, completion ------------------------------------------------------------------------------
