@@ -22,6 +22,8 @@ from sqgen.spec import spec
 from sqgen.table import Core, Isa
 from sqgen.tables import isa
 
+pytest_plugins = ["commandline"]  # its fixtures
+
 TESTS = Path(__file__).parent
 
 

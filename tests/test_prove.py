@@ -38,7 +38,7 @@ def test_kernels_of_every_method_are_proved(op: str, method: str, limbs: int) ->
 @pytest.mark.parametrize(("op", "method"), [("sqr", "sbd"), ("mul", "product-scanning"), ("mul", "operand-scanning")])
 def test_proof_of_a_512_bit_kernel_takes_at_most_two_seconds(op: str, method: str) -> None:
     image = compiled(op, 64, method).image
-    assert min(seconds(image, op) for _ in range(3)) < 2
+    assert any(seconds(image, op) < 2 for _ in range(3))
 
 
 def seconds(image: bytes, op: str) -> float:
@@ -142,6 +142,7 @@ UNKNOWN = "the result depends on something that is no operand"
 BELOW = "writes below the stack pointer, where an interrupt may write too"
 HALF = "an interrupt could come while the stack pointer is half written"
 MISSING = "a product is missing in the result, or counts too often"
+SET_N = ("in r21, 0x3f", "andi r21, 0x80", "out 0x3f, r21", "subi r21, 1")  # N is 0, then what SUBI makes of it
 THRICE = ("add r23, r0", "adc r24, r1", "adc r25, r20")
 MASK = ("mov r21, r18", "lsl r21", "sbc r21, r21", "mov r1, r19", "and r1, r21")  # r21 is 0 or 255: a case for each
 
@@ -181,7 +182,7 @@ BROKEN = {
     ),
     "a branch on zero left by MUL": Broken(
         6,
-        ("movw r22, r0", "sbc r1, r1", "clc", "ldi r21, 0", "sbc r21, r21", "breq .+0"),
+        ("movw r22, r0", "clc", "ldi r21, 0", "sbc r21, r21", "breq .+0"),
         "breq .+0",
         "branches on ZF, which depends on a secret or is unknown",
     ),
@@ -202,7 +203,7 @@ BROKEN = {
     ),
     "an unknown instruction": Broken(4, (".word 0xffff",), ".word 0xffff", "unknown instruction 0xffff"),
     "no return": Broken(21, (), "clr r1", "the code runs past its end"),
-    "a jump before the start": Broken(4, ("clr r20", "rjmp .-100"), "rjmp .-100", "the code runs before its start"),
+    "a jump before the start": Broken(21, ("rjmp .-48", "ret", "nop"), "rjmp .-48", "the code runs before its start"),
     "a loop without end": Broken(4, ("clr r20", "1:", "rjmp 1b"), "rjmp 1b", "no end after 4160 instructions"),
     "a limb left on the stack": Broken(
         20, ("clr r1", "push r1"), "ret", "returns with the stack pointer not at the return address"
@@ -258,7 +259,12 @@ BROKEN = {
     "interrupts left off": Broken(20, ("clr r1", "cli"), "ret", "returns with interrupts turned off"),
     "interrupts turned on": Broken(20, ("clr r1", "sei"), "sei", "turns interrupts on, which may be off in the caller"),
     "a flag used that no instruction defines": Broken(
-        16, ("in r21, 0x3f", "andi r21, 4", "add r22, r21", "st X+, r22"), "in r21, 0x3f", UNKNOWN, 0
+        16,
+        (*SET_N, "in r21, 0x3f", "andi r21, 4", "add r22, r21", "st X+, r22"),
+        "in r21, 0x3f",
+        UNKNOWN,
+        0,
+        which=1,
     ),
     "a case taken for impossible": Broken(
         9,
@@ -319,7 +325,7 @@ def test_a_loop_without_end_is_refused_in_reasonable_time(bits: int, loop: str) 
     start = time.process_time()
     fault = kernel.prove().fault
     assert fault is not None and fault.message.startswith("no end after ")
-    assert time.process_time() - start < 6
+    assert time.process_time() - start < 4
 
 
 # ---- overlapping buffers ----------------------------------------------------------------------------------------

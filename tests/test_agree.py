@@ -1,0 +1,99 @@
+"""Two proofs that share the table and nothing else, `prove` and `forward`, say the same."""
+
+from __future__ import annotations
+
+import random
+import signal
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+import pytest
+from conftest import core
+from handwritten import NAMES, Foreign
+from mutants import Mutant, is_right, mutants, own, subject
+
+from sqgen.encode import disassemble
+from sqgen.forward import prove_forward
+
+PATIENCE = 2.0  # seconds for one proof of a mutant
+FEW, MANY = 6, 100  # mutants tried of one kernel in a normal run, and among the slow tests
+KERNELS = [name for name in (*NAMES, *own(range(2, 9))) if not name.endswith("96")]
+MANY_CASES = [name for name in KERNELS if name.startswith(("signed", "streamed"))]  # the forward proof takes seconds
+
+
+class Slow(Exception):
+    """A proof takes longer than there is patience."""
+
+
+@contextmanager
+def patience(seconds: float) -> Iterator[None]:
+    """Raises Slow in what takes longer."""
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        raise Slow
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_both_proofs_accept_the_kernel(name: str) -> None:
+    kernel = subject(name)
+    assert kernel.contract.limbs <= 8
+    assert prove_forward(kernel.image, kernel.contract, core(), kernel.entry).proved
+    assert kernel.prove().proved
+
+
+@pytest.mark.simulator
+def test_both_proofs_say_the_same_of_mutants() -> None:
+    small = [name for name in KERNELS if subject(name).contract.limbs <= 4 and name not in MANY_CASES]
+    compare(small, FEW)
+
+
+@pytest.mark.simulator
+@pytest.mark.mutate
+@pytest.mark.parametrize("name", [name for name in KERNELS if name not in MANY_CASES])
+def test_both_proofs_say_the_same_of_many_mutants(name: str) -> None:
+    compare([name], MANY)
+
+
+def compare(names: list[str], count: int) -> None:
+    """Both proofs on `count` mutants of each kernel, and simavr's word on those of which they say different things."""
+    found: Counter[str] = Counter()
+    for name in names:
+        every = [mutant for mutant in mutants(subject(name)) if not is_about_interrupts(mutant)]
+        for mutant in random.Random(name).sample(every, min(count, len(every))):
+            said = both(mutant.kernel)
+            found[said] += 1
+            if said.startswith("only"):
+                assert is_right(mutant.kernel), f"{name}, instruction {mutant.at} {mutant.how}: wrong, and {said}"
+    print(dict(found))
+    assert found["proved"] > 0 and found["refused"] > found.total() / 2
+    assert found["too slow"] <= found.total() / 10
+
+
+def both(kernel: Foreign) -> str:
+    """What the two proofs say of a kernel."""
+    try:
+        with patience(PATIENCE):
+            forward = prove_forward(kernel.image, kernel.contract, core(), kernel.entry).proved
+    except Slow:
+        return "too slow"
+    reverse = kernel.prove().proved
+    if forward == reverse:
+        return "proved" if forward else "refused"
+    return "only proved forwards" if forward else "only proved in reverse"
+
+
+def is_about_interrupts(mutant: Mutant) -> bool:
+    """Whether the changed instruction is one of those that hold interrupts off, which the forward proof ignores."""
+    isa = mutant.kernel.contract.isa
+    changed = {instr.insn.name for at, instr in disassemble(isa, mutant.kernel.image) if at // 2 - mutant.at in (0, 1)}
+    return bool(changed & {"cli", "sei", "in_sreg", "out_sreg", "out_spl", "out_sph"})
