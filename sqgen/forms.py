@@ -19,7 +19,7 @@ from heapq import heappop, heappush
 
 Form = dict[int, int]  # atom -> coefficient; never changed once made
 ONE = 0  # the atom that is always 1
-IN_VAIN = 4_000_000  # terms touched at most in one proof to look for bounds that are not found
+IN_VAIN = 500_000  # terms touched at most in one proof to look for bounds that are not found
 ZERO: Form = {}
 
 
@@ -55,12 +55,13 @@ class Atoms:
         return len(self.low) - 1
 
     def product(self, left: int, right: int) -> int:
-        """The atom that stands for left * right; both are never negative."""
+        """The atom that stands for left * right."""
         key = (left, right) if left <= right else (right, left)
-        if left == right and self.high[left] == 1:
+        if left == right and (self.low[left], self.high[left]) == (0, 1):
             return left  # a bit is its own square
         if key not in self._products:
-            atom = self.new(0, self.high[left] * self.high[right], self.public[left] and self.public[right])
+            corners = [x * y for x in (self.low[left], self.high[left]) for y in (self.low[right], self.high[right])]
+            atom = self.new(min(corners), max(corners), self.public[left] and self.public[right])
             self._products[key] = atom
             self.factors[atom] = key
         return self._products[key]

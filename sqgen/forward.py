@@ -10,11 +10,13 @@ first proof it shares the table, the decoder and the contract, nothing else; it 
   products and low bytes say what it can be.
 * A **value**, what a register holds, is a sum of limbs with whole factors: masks (255 c), bits kept side by side
   (c + 2 d), bytes that no carry left.  `Limbs.split` is the heart: it takes a value apart into digits.
-* EOR, AND and OR with a mask made of bits fork the walk: in each case a bit is known, so its form less that number is
-  zero.  Such an equation is solved for one atom, its *pivot*; so are the names given to factors of products.
+* A mask made of bits, met by EOR, AND or OR, forks the walk, and so does a sum of bits that overflows: in each case a
+  bit is known, so its form less that number is zero.  Such an equation is solved for one atom, its *pivot*.
 
 At the end result - A*B, pivots replaced, must be zero, or a whole multiple of 2^(bits of the result): both lie below.
-Taken for granted: buffers do not overlap, and nobody else writes to them or to the stack above the stack pointer.
+All cases must execute the same instructions and touch the same places, or a branch or an address hangs on a secret.
+Taken for granted: buffers do not overlap; nobody else writes to them, or to the stack above the stack pointer, not even
+while its two halves are being written.
 """
 
 from __future__ import annotations
@@ -35,7 +37,9 @@ from .table import Core
 Monomial = tuple[int, ...]  # the product of these limbs, ascending; () is the number one
 Sum = Mapping[Monomial, Fraction | int]  # monomial -> factor, none of them zero
 UNIT: Sum = {(): 1}
-MOST_INSTRUCTIONS, MOST_CASES = 1_000_000, 1 << 12  # executed on one path; walked in all
+Place = tuple[str, int]  # buffer, offset in limbs
+Trace = list[tuple[int, list[Place]]]  # each instruction executed: its offset in bytes, the places it touches
+MOST_CASES = 1 << 12
 
 
 class Refused(Exception):
@@ -209,7 +213,7 @@ class Limbs:
 
     def whole(self, value: Value, bits: int) -> Value:
         """The value, as one limb if its limbs share bits: so that all who shift it see the same bits."""
-        shared = len(value.parts) > 1 and not self.side_by_side(value.parts, bits)
+        shared = len(value.parts.keys() - UNIT.keys()) > 1 and not self.side_by_side(value.parts, bits)
         return self.value({(self.name(value),): 1}, value.low, value.high) if shared else value
 
     def name(self, value: Value) -> int:
@@ -262,11 +266,11 @@ class Machine:
         self.opaque = {isa.slots[name] for name in isa.opaque}
         self.limbs = Limbs(isa.limb_bits * isa.address_limbs)
         self.slots = [self.unknown(width) for width in isa.widths]
-        self.memory: dict[tuple[str, int], Value] = {}  # (buffer, offset) -> limb
+        self.memory: dict[Place, Value] = {}
         self.returns: dict[int, int] = {}  # where the stack ends after a call -> where its return address leads
-        self.pushed: list[int] = []  # offsets in the stack that the instruction at hand writes
-        self.touched: list[tuple[str, int]] = []  # places that it reads or writes
-        self.trace: list[tuple[int, list[tuple[str, int]]]] = []  # instructions executed, with these places
+        self.pushed: list[int] = []  # offsets in the stack that it writes
+        self.touched: list[Place] = []  # where the instruction at hand reads or writes, and the stack ends after it
+        self.trace: Trace = []
         self.assumed = False
         for (name, length), registers in zip(contract.buffers.items(), isa.abi.arguments, strict=False):
             self.point(registers, name)
@@ -389,7 +393,7 @@ class Machine:
             return self.constant(0)
         return self.constant(1) if value.low == value.high and (not also or also.low) else self.unknown(1)
 
-    def place(self, address: Value) -> tuple[str, int]:
+    def place(self, address: Value) -> Place:
         """(buffer, offset) of an address, modulo the size of the address space."""
         modulus = 1 << self.limbs.address_bits
         form = {monomial: factor % modulus for monomial, factor in self.form(address).items() if factor % modulus}
@@ -438,6 +442,8 @@ class Machine:
             self.slots[slot] = self.unknown(self.isa.widths[slot])
         self.forget()
         self.trace.append((self.at, self.touched))
+        if len(self.trace) > 1000 + 100 * self.contract.limbs**2:  # a slow loop takes about 20 for each pair of limbs
+            raise Refused("no end in sight")
         following = self.flow(insn.control, self.at + insn.size, next(iter(instr.immediates.values()), 0))
         self.at = following or 0
         return following is not None
@@ -521,26 +527,23 @@ class Machine:
 def prove_forward(image: bytes, contract: Contract, core: Core, entry: int = 0) -> ForwardVerdict:
     """Whether the code at `entry` (in bytes) keeps the contract, for all operands, on that core."""
     waiting, proved = [Machine(image, contract, core, entry)], 0
-    traces = []
+    trace: Trace = []
     while waiting:
         machine = waiting.pop()
-        start = machine.at
         try:
-            for _ in range(MOST_INSTRUCTIONS):
-                start = machine.at
-                if not machine.step():
-                    proved += 1
-                    traces = [*traces[:1], machine.trace]
-                    break
-            else:
-                raise Refused("no end")
+            while machine.step():
+                pass
         except Fork as fork:
-            waiting += machine.cases(fork.args[0])
+            waiting += machine.cases(*fork.args)
             if len(waiting) + proved > MOST_CASES:
                 return ForwardVerdict(False, "too many cases", proved)
         except Impossible:
             if not machine.assumed:
-                return ForwardVerdict(False, f"0x{start:04x}: ranges contradict each other", proved)
+                return ForwardVerdict(False, f"0x{machine.at:04x}: ranges contradict each other", proved)
         except (Refused, DecodeError) as error:
-            return ForwardVerdict(False, f"0x{start:04x} {error}", proved)
+            return ForwardVerdict(False, f"0x{machine.at:04x}: {error}", proved)
+        else:
+            proved, trace = proved + 1, trace or machine.trace
+            if machine.trace != trace:  # a branch or an address hangs on a bit that the walk forked on
+                return ForwardVerdict(False, "what is executed or touched depends on the operands", proved)
     return ForwardVerdict(proved > 0, "" if proved else "no case ever occurs", proved)

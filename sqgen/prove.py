@@ -8,6 +8,7 @@ operand, the result or the stack, no secret to reach a branch or an address, and
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Mapping
 
 from .code import flags_read, flags_written
@@ -28,7 +29,13 @@ DEEP = 1_000_000  # terms touched at most to show one carry constant at the end
 
 def prove(image: bytes, contract: Contract, core: Core, entry: int = 0) -> Verdict:
     """Walk `image` from `entry` (offset in bytes) and decide.  Never raises for what the code does."""
-    return _Proof(image, contract, core, entry).run()
+    collecting = gc.isenabled()
+    gc.disable()  # forms are many and never cyclic: looking for cycles takes a tenth of the time and finds none
+    try:
+        return _Proof(image, contract, core, entry).run()
+    finally:
+        if collecting:
+            gc.enable()
 
 
 class _Failed(Exception):

@@ -185,6 +185,8 @@ class State:
             candidates.append(self.atoms.once(form))
         for candidate in candidates:
             lower = {atom: c % size for atom, c in candidate.items() if c % size}
+            if lower == form:
+                continue
             low, high = self.atoms.range(lower)
             if low >= 0 and high < size:
                 return lower, self.shifted(candidate, lower, width)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -56,10 +57,12 @@ OTHERS = {  # instructions that one may write for another
 
 @dataclass(frozen=True)
 class Mutant:
-    """`how` the kernel was changed, `at` which instruction (index)."""
+    """`how` the kernel was changed: from instruction `at` (index) on, `old` is now `new`."""
 
     how: str
     at: int
+    old: tuple[Instr, ...]
+    new: tuple[Instr, ...]
     kernel: Foreign
 
 
@@ -80,25 +83,23 @@ def own(sizes: range) -> list[str]:
 def mutants(kernel: Foreign) -> Iterator[Mutant]:
     """Every change of one instruction that still is code; what follows stays where it is, unless nothing jumps."""
     isa = kernel.contract.isa
-    instrs = [instr for _, instr in disassemble(isa, kernel.image)]
+    places, instrs = zip(*disassemble(isa, kernel.image), strict=True)
+    ends = (*places[1:], len(kernel.image))
     nop = Instr(isa.insns["nop"], ())
     jumps = any(instr.insn.control and instr.insn.control[0] != "return" for instr in instrs)
     for at, instr in enumerate(instrs):
-        before, after = instrs[:at], instrs[at + 1 :]
-        changed = [(how, [other]) for how, other in alterations(instr)]
-        changed += [("dropped", [nop] if jumps else [])]
+        changes: list[tuple[str, tuple[Instr, ...], tuple[Instr, ...]]] = []
+        changes += [(how, (instr,), (other,)) for how, other in alterations(instr)]
+        changes.append(("dropped", (instr,), (nop,) if jumps else ()))
         if not jumps:
-            changed += [("doubled", [instr, instr])]
-        if after:
-            changed += [("swapped with the next", [after[0], instr])]
-        for how, new in changed:
-            rest = after[1:] if how == "swapped with the next" else after
-            try:
-                image = assemble([*before, *new, *rest])
-            except EncodeError:
-                continue
-            if image != kernel.image:
-                yield Mutant(how, at, replace(kernel, image=image))
+            changes.append(("doubled", (instr,), (instr, instr)))
+        if at + 1 < len(instrs):
+            changes.append(("swapped with the next", (instr, instrs[at + 1]), (instrs[at + 1], instr)))
+        for how, old, new in changes:
+            with contextlib.suppress(EncodeError):
+                image = kernel.image[: places[at]] + assemble(new) + kernel.image[ends[at + len(old) - 1] :]
+                if image != kernel.image:
+                    yield Mutant(how, at, old, new, replace(kernel, image=image))
 
 
 def alterations(instr: Instr) -> Iterator[tuple[str, Instr]]:

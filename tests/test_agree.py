@@ -14,7 +14,6 @@ from conftest import core
 from handwritten import NAMES, Foreign
 from mutants import Mutant, is_right, mutants, own, subject
 
-from sqgen.encode import disassemble
 from sqgen.forward import prove_forward
 
 PATIENCE = 2.0  # seconds for one proof of a mutant
@@ -53,7 +52,7 @@ def test_both_proofs_accept_the_kernel(name: str) -> None:
 
 @pytest.mark.simulator
 def test_both_proofs_say_the_same_of_mutants() -> None:
-    small = [name for name in KERNELS if subject(name).contract.limbs <= 4 and name not in MANY_CASES]
+    small = [name for name in KERNELS if name.endswith(("16", "24", "32")) and name not in MANY_CASES]
     compare(small, FEW)
 
 
@@ -94,6 +93,5 @@ def both(kernel: Foreign) -> str:
 
 def is_about_interrupts(mutant: Mutant) -> bool:
     """Whether the changed instruction is one of those that hold interrupts off, which the forward proof ignores."""
-    isa = mutant.kernel.contract.isa
-    changed = {instr.insn.name for at, instr in disassemble(isa, mutant.kernel.image) if at // 2 - mutant.at in (0, 1)}
-    return bool(changed & {"cli", "sei", "in_sreg", "out_sreg", "out_spl", "out_sph"})
+    names = {instr.insn.name for instr in (*mutant.old, *mutant.new)}
+    return bool(names & {"cli", "sei", "in_sreg", "out_sreg", "out_spl", "out_sph"})
