@@ -4,6 +4,7 @@ Registers by role: r1:r0 is where MUL leaves a product, X walks over the result,
 register is zero; all others are the allocator's.  The idioms (c, c+1, ... are limbs of the sum):
 
 * a product: MUL, ADD c, ADC c+1, and ADC c+2 where `bounds` cannot exclude the carry; an empty limb is moved into;
+* stored limbs that come back: neighbours in one carry run;
 * doubling a block: LSL, ROL, ...; the bit that leaves it waits in T (MUL does not touch T), or, where the block is one
   column and T still holds the bit that came in, as a mask made by SBC p, p and taken back by LSR p;
 * the diagonal: all squares of a block are formed first, then added in one carry run; where the block ends between the
@@ -79,8 +80,9 @@ class _Lowering:
                 case Double(first, last):
                     following = itertools.takewhile(lambda other: isinstance(other, Product), steps[index + 1 :])
                     self.finish_block(first, last, cast(list[Product], list(following)))
-                case Load(column):
-                    self.load(column)
+                case Load() if not index or not isinstance(steps[index - 1], Load):
+                    run = itertools.takewhile(lambda other: isinstance(other, Load), steps[index:])
+                    self.load([cast(Load, other).column for other in run])
                 case Store(column):
                     self.store(column)
         self.build.emit("eor", HIGH, HIGH, comment="r1 is zero on return")
@@ -149,15 +151,20 @@ class _Lowering:
         """Why no carry leaves the limb at `column`."""
         return f"columns {column}:{column - 1} are at most 0x{self.sum.reach(column):x}, so no carry"
 
-    def load(self, column: int) -> None:
-        """Add the stored limb of the result back."""
-        self.sum.add_limb(column)
-        limb = self.build.limb(f"r{column}")
-        self.build.memory("load", limb, Memory("r", column))
-        if column not in self.limbs:
-            self.limbs[column] = limb
-            return
-        self.ripple(column, self.add(column, limb, None))
+    def load(self, columns: Sequence[int]) -> None:
+        """Add stored limbs of the result back, neighbours in one carry run."""
+        stored = {column: self.build.limb(f"r{column}") for column in columns}
+        for column, limb in stored.items():
+            self.sum.add_limb(column)
+            self.build.memory("load", limb, Memory("r", column))
+        carry: Flag | None = None
+        for column, limb in stored.items():
+            if column in self.limbs:
+                carry = self.add(column, limb, carry)
+            else:
+                self.limbs[column] = limb
+                carry = self.add(column, self.zero, carry) if carry else None
+        self.ripple(columns[-1], carry)
 
     def store(self, column: int) -> None:
         """The lowest limb leaves the sum."""

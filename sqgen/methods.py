@@ -71,7 +71,7 @@ def picture(name: str) -> str:
 
 
 def values(name: str, given: Mapping[str, str], columns: int) -> Values:
-    """Defaults and given values of a method's parameters, checked.  `columns` bounds every one.
+    """Defaults and given values of a method's parameters, checked.  `columns` bounds every one, defaults silently.
 
     Raises UserError for an unknown name, a value that is no number, or one out of range.
     """
@@ -80,7 +80,9 @@ def values(name: str, given: Mapping[str, str], columns: int) -> Values:
         if key not in parameters:
             what = nearest(key, parameters) if parameters else "; it has none"
             raise UserError(f"method '{name}' has no parameter '{key}'{what}")
-    return Values({key: _numbers(name, p, given.get(key, p.default), columns) for key, p in parameters.items()})
+    numbers = {key: _numbers(name, parameters[key], text, columns) for key, text in given.items()}
+    defaults = {key: tuple(min(int(part), columns) for part in p.default.split(",")) for key, p in parameters.items()}
+    return Values({**defaults, **numbers})
 
 
 def _numbers(name: str, parameter: Parameter, text: str, columns: int) -> tuple[int, ...]:
