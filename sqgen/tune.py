@@ -14,11 +14,16 @@ from rich.progress import track
 from . import answers, methods
 from .allocate import PressureError
 from .compile import compile_plan
+from .contract import OPS
 from .files import write_all
 from .table import Isa
 from .tables import isa
 
+Found = tuple[int, dict[str, str]]
+
 WIDEST = 9  # columns
+MOST_VALUES = 12  # of a parameter that is one number
+NEVER = 1 << 60  # cycles of what does not fit the registers
 
 
 def tries(limbs: int) -> int:
@@ -71,7 +76,7 @@ def search(which: Isa, limbs: int) -> tuple[int, tuple[int, ...]]:
         whole = spelled(widths, limbs)
         if whole not in seen:
             text = ",".join(map(str, widths))
-            seen[whole] = cost(which, "sqr", limbs, "sbd", {"block": text}) or 1 << 60
+            seen[whole] = cost(which, "sqr", limbs, "sbd", {"block": text}) or NEVER
         return seen[whole]
 
     best = min((try_widths((width,)), (width,)) for width in range(1, min(WIDEST, 2 * limbs) + 1))
@@ -87,6 +92,35 @@ def search(which: Isa, limbs: int) -> tuple[int, tuple[int, ...]]:
     return current if current[0] < best[0] else best
 
 
+def widths(which: Isa, op: str, limbs: int, method: str, before: dict[str, str]) -> Found:
+    """The best blocks found, for a method whose one parameter is a list of widths."""
+    (parameter,) = methods.method(method).PARAMETERS
+    cycles, found = search(which, limbs)
+    return cycles, {parameter.name: ",".join(map(str, short(found, limbs)))}
+
+
+def number(which: Isa, op: str, limbs: int, method: str, before: dict[str, str]) -> Found:
+    """The best value found, for a method whose one parameter is a number: all of them at first, then near the last."""
+    (parameter,) = methods.method(method).PARAMETERS
+    around = int(before.get(parameter.name, 0))
+    tried = range(around - 1, around + 2) if around else range(1, MOST_VALUES + 1)
+    costs = {
+        value: cost(which, op, limbs, method, {parameter.name: str(value)})
+        for value in tried
+        if 1 <= value <= 2 * limbs
+    }
+    cycles, value = min((cycles, value) for value, cycles in costs.items() if cycles is not None)
+    return cycles, {parameter.name: str(value)}
+
+
+def best(which: Isa, op: str, limbs: int, method: str, before: dict[str, str]) -> Found:
+    """(cycles of a call, parameters) of the best kernel found; `before`: the answer for the size below."""
+    parameters = methods.method(method).PARAMETERS
+    if not parameters:
+        return cost(which, op, limbs, method, {}) or NEVER, {}
+    return (widths if parameters[0].many else number)(which, op, limbs, method, before)
+
+
 @click.command()
 @click.option("--isa", "name", required=True, help="Instruction set.")
 @click.option("--most", default=512, show_default=True, help="Largest size in bits.")
@@ -94,24 +128,30 @@ def main(name: str, most: int) -> None:
     """Search, and write the answers' file."""
     which = isa(name)
     sizes = range(2, most // which.limb_bits + 1)
-    rows, sbd_wins, columns_win = [], True, True
-    for limbs in track(sizes, description=f"{name}: widths of blocks"):
-        cycles, widths = search(which, limbs)
-        widths = short(widths, limbs)
-        rows.append(
-            f'{limbs * which.limb_bits} = {{ block = "{",".join(map(str, widths))}" }}  # {cycles} cycles a call'
-        )
-        columns = cost(which, "sqr", limbs, "product-scanning", {})
-        sbd_wins = sbd_wins and (columns is None or cycles <= columns)
-        rows_cost = cost(which, "mul", limbs, "operand-scanning", {})
-        columns = cost(which, "mul", limbs, "product-scanning", {})
-        columns_win = columns_win and columns is not None and (rows_cost is None or columns <= rows_cost)
-    lines = ["# Found by `make answers`; sqgen/answers.py reads it.", "", "[fastest]"]
-    lines += ['sqr = "sbd"'] if sbd_wins else []
-    lines += ['mul = "product-scanning"'] if columns_win else []
+    fastest, tables = ["[fastest]"], []
+    for op in OPS:
+        found: dict[str, list[Found]] = {method: [] for method in methods.names(op)}
+        for limbs in track(sizes, description=f"{name}, {op}"):
+            for method, answers_so_far in found.items():
+                answers_so_far.append(best(which, op, limbs, method, answers_so_far[-1][1] if answers_so_far else {}))
+        winner = min(found, key=lambda method: sum(cycles for cycles, _ in found[method]))
+        if all(found[winner][k][0] <= min(others[k][0] for others in found.values()) for k in range(len(sizes))):
+            fastest.append(f'{op} = "{winner}"')
+        tables += [line for method, rows in found.items() for line in rows_of(which, method, op, sizes, rows)]
     path = answers.path(which)
-    write_all(path.parent, {path.name: "\n".join([*lines, "", "[sbd.sqr]", *rows]) + "\n"})
+    lines = ["# Found by `make answers`; sqgen/answers.py reads it.", "", *fastest, *tables]
+    write_all(path.parent, {path.name: "\n".join(lines) + "\n"})
     click.echo(f"wrote {path}")
+
+
+def rows_of(which: Isa, method: str, op: str, sizes: range, rows: list[Found]) -> Iterator[str]:
+    """A method's part of the file; nothing for a method without parameters."""
+    if not rows[0][1]:
+        return
+    yield from ("", f"[{method}.{op}]")
+    for limbs, (cycles, parameters) in zip(sizes, rows, strict=True):
+        inside = ", ".join(f'{key} = "{value}"' for key, value in parameters.items())
+        yield f"{limbs * which.limb_bits} = {{ {inside} }}  # {cycles} cycles a call"
 
 
 if __name__ == "__main__":
