@@ -1,13 +1,14 @@
 """Operand caching [HW11]: product scanning in L-shaped rows, so that e limbs of one operand stay in registers.
 
     columns  6 5 4 3 2 1 0
-             1 1 0 0            a3      n = 4, e = 2: row 1, the inner one, is visited first, then row 0 around it;
-               1 1 0 0          a2      in each row column by column from right to left
+             1 1 0 0            a3      n = 4, e = 2: row 1, the inner one, comes first, then row 0 around it;
+               1 1 0 0          a2      in each row column by column from the right
                  0 0 0 0        a1
                    0 0 0 0      a0
 
 On the right of a row a[pe..pe+e) is cached and b walks by, on the left the other way round.  A row finds what the rows
-inside it have stored and adds it, two limbs at a time; what is left over where e does not divide n is the innermost row.
+inside it have stored and adds it, two limbs at a time.  What is left over where e does not divide n is the innermost
+row.
 
 Cost: n^2 cells at 5 cycles; in each row 2 loads for each limb that walks by, and a store for each column.  Which limbs
 are cached is the allocator's doing: it evicts the farthest next use, and this order makes that the method's choice.
