@@ -68,15 +68,15 @@ def short(widths: tuple[int, ...], limbs: int) -> tuple[int, ...]:
     return widths
 
 
-def search(which: Isa, limbs: int) -> tuple[int, tuple[int, ...]]:
-    """(cycles, widths) of the best blocks found for `sbd`."""
+def search(which: Isa, limbs: int, method: str, parameter: str) -> tuple[int, tuple[int, ...]]:
+    """(cycles, widths) of the best blocks of a square found."""
     seen: dict[tuple[int, ...], int] = {}
 
     def try_widths(widths: tuple[int, ...]) -> int:
         whole = spelled(widths, limbs)
         if whole not in seen:
             text = ",".join(map(str, widths))
-            seen[whole] = cost(which, "sqr", limbs, "sbd", {"block": text}) or NEVER
+            seen[whole] = cost(which, "sqr", limbs, method, {parameter: text}) or NEVER
         return seen[whole]
 
     best = min((try_widths((width,)), (width,)) for width in range(1, min(WIDEST, 2 * limbs) + 1))
@@ -95,7 +95,7 @@ def search(which: Isa, limbs: int) -> tuple[int, tuple[int, ...]]:
 def widths(which: Isa, op: str, limbs: int, method: str, before: dict[str, str]) -> Found:
     """The best blocks found, for a method whose one parameter is a list of widths."""
     (parameter,) = methods.method(method).PARAMETERS
-    cycles, found = search(which, limbs)
+    cycles, found = search(which, limbs, method, parameter.name)
     return cycles, {parameter.name: ",".join(map(str, short(found, limbs)))}
 
 
