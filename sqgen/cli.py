@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import io
 import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
@@ -43,11 +42,11 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         where = error.ctx.command_path if error.ctx else "sqgen"
         code = _complain(f"{error.format_message().rstrip('.')}; see `{where} -h`", Exit.USAGE)
     except OSError as error:
-        _drop_output()
+        _drop(sys.stdout)
         place = f"'{error.filename}'" if error.filename else "the output"
         code = _complain(f"cannot write {place}: {error.strerror or error}", Exit.FILE)
     except SystemExit:  # click's own end, after a completion or where the reader of a help text went away
-        _drop_output()
+        _drop(sys.stdout)
     sys.exit(code)
 
 
@@ -66,20 +65,22 @@ def _print(text: str) -> None:
     try:
         click.echo(text, nl=False)
     except BrokenPipeError:
-        _drop_output()
+        _drop(sys.stdout)
         raise click.exceptions.Exit(Exit.OK) from None
 
 
-def _drop_output() -> None:
-    """Let what is still buffered for stdout go nowhere, so that the interpreter does not try again when it ends."""
-    if sys.stdout is not None:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def _drop(stream: TextIO | None) -> None:
+    """Let what is still buffered for a stream go nowhere, so that the interpreter does not try again when it ends."""
+    if stream is not None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _complain(message: str, code: Exit) -> int:
     """One line on stderr, which may be closed or full as well."""
-    with contextlib.suppress(OSError):
+    try:
         click.echo("Error: " + " ".join(message.split()), err=True)
+    except OSError:
+        _drop(sys.stderr)
     return code
 
 

@@ -10,16 +10,12 @@ from dataclasses import dataclass, replace
 from conftest import avr, compiled, contract, core
 from handwritten import NAMES, Foreign, foreign
 
-from sqgen import check
+from sqgen import check, methods
+from sqgen.contract import OPS
 from sqgen.encode import EncodeError, Instr, assemble, disassemble
 from sqgen.errors import Exit, UserError
 
-METHODS = [
-    ("sqr", "sbd"),
-    ("sqr", "product-scanning"),
-    ("mul", "product-scanning"),
-    ("mul", "operand-scanning"),
-]
+METHODS = [(op, name) for op in OPS for name in methods.names(op)]
 OTHERS = {  # instructions that one may write for another
     "add": ("adc", "sub"),
     "adc": ("add", "sbc"),

@@ -158,7 +158,7 @@ def test_the_installed_program_complains_in_one_line_without_a_traceback(here: P
 # ---- places that cannot be written ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("out", ["/dev/null", "/dev/null/x", "/proc/sqgen", "/sys/x/y", f"{LONG}/x", "file", "file/x"])
+@pytest.mark.parametrize("out", ["/dev/null", "/dev/null/x", "/proc/sqgen", "/proc/x/y", f"{LONG}/x", "file", "file/x"])
 def test_a_folder_that_cannot_be_written_is_refused(refused: Callable[..., str], here: Path, out: str) -> None:
     (here / "file").write_text("mine")
     assert "cannot write to" in refused(Exit.FILE, SMALL, "--out", out)

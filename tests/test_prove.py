@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import pytest
 from conftest import compiled, contract, core
 from handwritten import NAMES, Foreign, foreign, link
+from mutants import METHODS
 
 from sqgen import check, interpret
 from sqgen.contract import Fault
@@ -16,14 +17,6 @@ from sqgen.encode import DecodeError, decode
 from sqgen.oracles import simavr
 from sqgen.prove import prove
 from sqgen.timing import price
-
-METHODS = [
-    ("sqr", "sbd"),
-    ("sqr", "product-scanning"),
-    ("mul", "product-scanning"),
-    ("mul", "operand-scanning"),
-]
-
 
 # ---- what is right ----------------------------------------------------------------------------------------------
 
