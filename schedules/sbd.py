@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sqgen.methods import Parameter, Values
-from sqgen.plan import Block, Double, Product, Step, Store
+from sqgen.plan import Block, Double, Product, Step, Store, blocks
 
 TITLE = "sliding block doubling"
 REFERENCE = "SBD13"
@@ -42,16 +42,3 @@ def steps(op: str, n: int, values: Values) -> Iterator[Step]:
             yield Product(i, i)
         for column in range(first, last):
             yield Store(column)
-
-
-def blocks(n: int, widths: tuple[int, ...]) -> Iterator[tuple[int, int]]:
-    """[first, last) of each block.  The first one is a column wider, so that even widths end at odd columns, where the
-    low limb of a diagonal cell falls into one block and its high limb into the next and takes the carry between them.
-    """
-    first, last, index = 0, 1, 0
-    while first < 2 * n:
-        last = min(2 * n, last + widths[min(index, len(widths) - 1)])
-        if last == 2 * n - 1:  # nothing is left for a block of the top limb alone
-            last = 2 * n
-        yield first, last
-        first, index = last, index + 1

@@ -6,6 +6,7 @@ import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from .meaning import Meaning
 from .table import Insn, Isa, Operand
 
 
@@ -40,6 +41,14 @@ class Instr:
                     first = isa.slots[value]
                     cached[operand.name] = tuple(range(first, first + operand.cls.limbs))
             self.__dict__["_places"] = cached
+        return cached
+
+    def meaning(self, isa: Isa) -> Meaning:
+        """What it does, ready to run."""
+        cached: Meaning | None = self.__dict__.get("_meaning")
+        if cached is None:
+            cached = Meaning(self.insn.statements, self.places(isa), self.immediates, isa.widths)
+            self.__dict__["_meaning"] = cached
         return cached
 
     def text(self) -> str:

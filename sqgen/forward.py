@@ -31,14 +31,13 @@ from math import ceil, floor
 
 from .contract import Contract
 from .encode import DecodeError, decode
-from .meaning import execute
 from .table import Core
 
 Monomial = tuple[int, ...]  # the product of these limbs, ascending; () is the number one
 Sum = Mapping[Monomial, Fraction | int]  # monomial -> factor, none of them zero
 UNIT: Sum = {(): 1}
-Place = tuple[str, int]  # buffer, offset in limbs
-Trace = list[tuple[int, list[Place]]]  # each instruction executed: its offset in bytes, the places it touches
+Place = tuple[str, int]  # a buffer and an offset in limbs; or a flag and its value
+Trace = list[tuple[int, list[Place]]]  # for each instruction executed its offset in bytes and what it touches
 MOST_CASES = 1 << 12
 
 
@@ -258,18 +257,21 @@ class Limbs:
 
 
 class Machine:
-    """One case: the limbs, what every place holds, and where the walk is; the domain of `meaning.execute`."""
+    """One case: the limbs, what every place holds, and where the walk is; the domain of `Meaning.run`."""
 
     def __init__(self, image: bytes, contract: Contract, core: Core, entry: int) -> None:
         self.image, self.contract, self.core, self.at = image, contract, core, entry
         isa = self.isa = contract.isa
+        self.limb_bytes = isa.limb_bits // 8
         self.opaque = {isa.slots[name] for name in isa.opaque}
         self.limbs = Limbs(isa.limb_bits * isa.address_limbs)
         self.slots = [self.unknown(width) for width in isa.widths]
         self.memory: dict[Place, Value] = {}
         self.returns: dict[int, int] = {}  # where the stack ends after a call -> where its return address leads
         self.pushed: list[int] = []  # offsets in the stack that it writes
-        self.touched: list[Place] = []  # where the instruction at hand reads or writes, and the stack ends after it
+        self.touched: list[
+            Place
+        ] = []  # by the instruction at hand: what it reads or writes, where the stack ends, its flag
         self.trace: Trace = []
         self.assumed = False
         for (name, length), registers in zip(contract.buffers.items(), isa.abi.arguments, strict=False):
@@ -277,8 +279,10 @@ class Machine:
             if name != "r":
                 self.memory.update({(name, k): self.unknown(isa.limb_bits) for k in range(length)})
         self.stack_pointer = isa.wide.get(isa.stack_pointer, (isa.stack_pointer,))
-        self.point(self.stack_pointer, "stack")
-        self.kept = {name: self.form(self.slots[isa.slots[name]]) for name in isa.abi.callee_saved}
+        if isa.stack_pointer:
+            self.point(self.stack_pointer, "stack")
+        kept = (*isa.abi.callee_saved, *filter(None, [isa.interrupt_enable]))
+        self.kept = {name: self.form(self.slots[isa.slots[name]]) for name in kept}
 
     def unknown(self, bits: int) -> Value:
         top = (1 << bits) - 1
@@ -394,18 +398,21 @@ class Machine:
         return self.constant(1) if value.low == value.high and (not also or also.low) else self.unknown(1)
 
     def place(self, address: Value) -> Place:
-        """(buffer, offset) of an address, modulo the size of the address space."""
+        """(buffer, offset) of an address, which counts bytes modulo the size of the address space."""
         modulus = 1 << self.limbs.address_bits
         form = {monomial: factor % modulus for monomial, factor in self.form(address).items() if factor % modulus}
         offset = form.pop((), 0)
         for base, buffer in self.limbs.bases.items():
-            if form == {(base,): 1} and offset == int(offset):
-                self.touched.append((buffer, (int(offset) + modulus // 2) % modulus - modulus // 2))
-                return self.touched[-1]
+            if form == {(base,): 1} and offset % self.limb_bytes == 0:
+                limbs = ((int(offset) + modulus // 2) % modulus - modulus // 2) // self.limb_bytes
+                self.touched.append((buffer, limbs))
+                return buffer, limbs
         raise Refused("the address is not known beforehand to be in a buffer")
 
     def stack_end(self) -> int:
         """Where the stack ends: what lies at lower offsets may be overwritten at any time."""
+        if not self.isa.stack_pointer:
+            return 0
         buffer, offset = self.place(self.wide(self.stack_pointer))
         if buffer != "stack":
             raise Refused("the stack pointer has left the stack")
@@ -437,7 +444,7 @@ class Machine:
         if insn.name in self.core.lacks or not insn.constant_time:
             raise Refused(f"{self.core.name} has no {insn.name}, or its time depends on operands")
         self.pushed, self.touched = [], []
-        execute(insn.statements, instr.places(self.isa), instr.immediates, self.isa.widths, self)
+        instr.meaning(self.isa).run(self)
         for slot in (self.isa.slots[name] for name in insn.clobbers):
             self.slots[slot] = self.unknown(self.isa.widths[slot])
         self.forget()
@@ -462,7 +469,7 @@ class Machine:
         self.returns = {offset: at for offset, at in self.returns.items() if offset >= end}
 
     def move_stack(self, limbs: int) -> None:
-        moved = self.linear([(1, self.wide(self.stack_pointer)), (limbs, self.constant(1))])
+        moved = self.linear([(1, self.wide(self.stack_pointer)), (limbs * self.limb_bytes, self.constant(1))])
         self.set_wide(self.stack_pointer, moved)
 
     def flow(self, control: tuple[str, ...], following: int, distance: int) -> int | None:
@@ -476,6 +483,7 @@ class Machine:
                 value = self.read(self.isa.slots[flag])
                 if value.low != value.high:
                     raise Refused(f"branches on {flag}, which is not known beforehand")
+                self.touched.append((flag, value.low))
                 return following + distance if value.low == int(wanted) else following
             case ("call",):
                 self.move_stack(-self.core.pc_limbs)
@@ -494,7 +502,7 @@ class Machine:
         """What the contract asks for at the return.  Raises Refused."""
         if stack_end != self.isa.stack_free:
             raise Refused("returns with the stack pointer moved")
-        for name in (*self.isa.abi.callee_saved, *self.isa.abi.zero_on_return):
+        for name in (*self.kept, *self.isa.abi.zero_on_return):
             now = combine((1, self.form(self.slots[self.isa.slots[name]])), (-1, self.kept.get(name, {})))
             if substitute(now, self.limbs.pivots):
                 raise Refused(f"returns with a wrong {name}")

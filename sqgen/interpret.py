@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 
 from .contract import Contract
 from .encode import DecodeError, decode
-from .meaning import execute
 from .table import Core, Isa
 
 STEPS = 2_000_000  # instructions that a call executes at most
@@ -33,7 +32,7 @@ class Machine:
         self.memory = bytearray(memory_bytes)
         self.cycles = 0
 
-    # ---- the domain of `meaning.execute` ------------------------------------------------------------------------
+    # ---- the domain of `Meaning.run` ------------------------------------------------------------------------
 
     def read(self, slot: int) -> int:
         return self.slots[slot]
@@ -91,7 +90,7 @@ class Machine:
         instr = decode(self.isa, image, at)
         insn = instr.insn
         self.cycles += self.isa.cycles(insn, self.core)
-        execute(insn.statements, instr.places(self.isa), instr.immediates, self.isa.widths, self)
+        instr.meaning(self.isa).run(self)
         following = at + insn.size
         if not insn.control:
             return following

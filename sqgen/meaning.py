@@ -9,13 +9,13 @@ A meaning is a list of statements over *slots* (limb registers and flags), immed
 
 A primed name is the value after the instruction, an unprimed one the value before it, `_` a digit that is lost,
 `x:4` a local of that many bits.  The interpreter runs these lines on integers, the proof on linear forms: both go
-through `execute`, with a `Domain` that says what addition, product, digits and memory mean there.
+through `Meaning`, with a `Domain` that says what addition, product, digits and memory mean there.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
@@ -226,7 +226,7 @@ LOST, LOCAL = -1, -2  # where a digit goes that has no slot
 
 
 class Domain(Protocol[V]):
-    """What `execute` needs to know of a kind of value.
+    """What `Meaning.run` needs to know of a kind of value.
 
     `digits` splits a value into digits of the given widths and signs, lowest first; `slots` says where each goes.
     """
@@ -243,42 +243,114 @@ class Domain(Protocol[V]):
     def zero(self, value: V, also: V | None) -> V: ...
 
 
-def execute(
-    statements: Sequence[Statement],
-    places: dict[str, tuple[int, ...]],
-    immediates: dict[str, int],
-    widths: Sequence[int],
-    domain: Domain[Any],
-) -> None:
-    """Run the statements on `domain`: `places` maps names to slots (low limb first), `widths` slots to bits.
+@dataclass(frozen=True)
+class _Layout:
+    """An equation with places and immediates put in: terms as (coefficient, names), digits lowest first, one each limb.
 
-    Every slot is written after all statements were read, so an instruction may name one register twice.
+    `copy`: it just moves limbs, which must then keep what is known of each.
     """
-    _Run(places, immediates, widths, domain).all(statements)
+
+    terms: tuple[tuple[int, tuple[str, ...]], ...]
+    names: tuple[str, ...]
+    widths: tuple[int, ...]
+    signs: tuple[int, ...]
+    slots: tuple[int, ...]
+    copy: bool
+
+
+class Meaning:
+    """The statements of one instruction, with its operands: what can be run on any domain.
+
+    `places` maps names to slots (low limb first), `widths` slots to bits.  Every slot is written after all statements
+    were read, so an instruction may name one register twice.
+    """
+
+    def __init__(
+        self,
+        statements: Sequence[Statement],
+        places: Mapping[str, tuple[int, ...]],
+        immediates: Mapping[str, int],
+        widths: Sequence[int],
+    ) -> None:
+        self.places, self.immediates, self.widths = places, immediates, widths
+        self.steps = tuple((statement, self._prepared(statement)) for statement in statements)
+
+    def run(self, domain: Domain[Any]) -> None:
+        """Execute on `domain`."""
+        _Run(self, domain).all()
+
+    def _prepared(self, statement: Statement) -> _Layout | None:
+        if isinstance(statement, Equation):
+            return self._layout(statement)
+        if isinstance(statement, Load | Store):
+            return _Layout(self._terms(statement.address), (), (), (), (), False)
+        return None
+
+    def _layout(self, equation: Equation) -> _Layout:
+        names: list[str] = []
+        widths: list[int] = []
+        signs: list[int] = []
+        slots: list[int] = []
+        for digit in sorted(equation.digits, key=lambda digit: self._count(digit.exponent)):
+            mine = self._digit_widths(digit, sum(widths))
+            names += [digit.name] * len(mine)
+            widths += mine
+            signs += [digit.sign] * len(mine)
+            slots += self._targets(digit)
+        terms = self._terms(equation.terms)
+        return _Layout(terms, tuple(names), tuple(widths), tuple(signs), tuple(slots), self._is_copy(equation))
+
+    def _terms(self, terms: tuple[Term, ...]) -> tuple[tuple[int, tuple[str, ...]], ...]:
+        return tuple((term.factor << self._count(term.exponent), term.names) for term in terms)
+
+    def _count(self, count: Count) -> int:
+        constant, names = count
+        return constant + sum(factor * self.immediates[name] for name, factor in names)
+
+    def _targets(self, digit: Digit) -> Sequence[int]:
+        """Slots that a digit's limbs go to."""
+        if digit.name.endswith("'"):
+            return self.places[digit.name[:-1]]
+        return (LOST,) if digit.name == "_" else (LOCAL,)
+
+    def _is_copy(self, equation: Equation) -> bool:
+        if len(equation.digits) != 1 or len(equation.terms) != 1:
+            return False
+        term, name = equation.terms[0], equation.digits[0].name
+        if term.factor != 1 or term.exponent != CONSTANT or len(term.names) != 1 or not name.endswith("'"):
+            return False
+        source = self.places.get(term.names[0])
+        target = self.places[name[:-1]]
+        return source is not None and [self.widths[s] for s in source] == [self.widths[t] for t in target]
+
+    def _digit_widths(self, digit: Digit, below: int) -> list[int]:
+        """Widths of a digit's limbs in bits, low first; `below` bits lie under it."""
+        if self._count(digit.exponent) != below:
+            raise MeaningError(f"digit {digit.name} does not follow the digits below it")
+        if digit.width is not None:
+            return [self._count(digit.width)]
+        if digit.name == "_":
+            return [1]
+        return [self.widths[slot] for slot in self.places[digit.name[:-1]]]
 
 
 class _Run:
     """One execution: the new values by slot, and the locals by name."""
 
-    def __init__(
-        self,
-        places: dict[str, tuple[int, ...]],
-        immediates: dict[str, int],
-        widths: Sequence[int],
-        domain: Domain[Any],
-    ) -> None:
-        self.places, self.immediates, self.widths, self.domain = places, immediates, widths, domain
+    def __init__(self, meaning: Meaning, domain: Domain[Any]) -> None:
+        self.meaning, self.domain = meaning, domain
+        self.places = meaning.places
         self.new: dict[int, Any] = {}
         self.local: dict[str, Any] = {}
 
-    def all(self, statements: Sequence[Statement]) -> None:
-        for statement in statements:
-            if type(statement) is Equation:
-                self.equation(statement)
-            elif type(statement) is Load:
-                self.set(statement.out, [self.domain.load(self.sum(statement.address))])
-            elif type(statement) is Store:
-                self.domain.store(self.sum(statement.address), self.value(statement.value))
+    def all(self) -> None:
+        for statement, layout in self.meaning.steps:
+            if type(statement) is Equation and layout:
+                self.equation(layout)
+            elif type(statement) is Load and layout:
+                self.set(statement.out, [self.domain.load(self.sum(layout))])
+            elif type(statement) is Store and layout:
+                self.domain.store(self.sum(layout), self.value(statement.value))
             elif type(statement) is Logic:
                 left, right = self.value(statement.left), self.value(statement.right)
                 self.set(statement.out, [self.domain.logic(statement.op, left, right)])
@@ -287,10 +359,6 @@ class _Run:
                 self.set(statement.out, [self.domain.zero(self.value(statement.of), also)])
         for slot, value in self.new.items():
             self.domain.write(slot, value)
-
-    def count(self, count: Count) -> int:
-        constant, names = count
-        return constant + sum(factor * self.immediates[name] for name, factor in names) if names else constant
 
     def slots(self, name: str) -> list[Any]:
         """The values of a place, limb by limb."""
@@ -301,24 +369,23 @@ class _Run:
     def value(self, name: str) -> Any:
         if name in self.local:
             return self.local[name]
-        if name in self.immediates:
-            return self.domain.constant(self.immediates[name])
+        if name in self.meaning.immediates:
+            return self.domain.constant(self.meaning.immediates[name])
         slots = self.slots(name)
         if len(slots) == 1:
             return slots[0]
-        limb = self.widths[self.places[name.rstrip("'")][0]]
+        limb = self.meaning.widths[self.places[name.rstrip("'")][0]]
         return self.domain.linear([(1 << (limb * index), value) for index, value in enumerate(slots)])
 
-    def sum(self, terms: tuple[Term, ...]) -> Any:
+    def sum(self, layout: _Layout) -> Any:
         parts = []
-        for term in terms:
-            coefficient = term.factor << self.count(term.exponent)
-            if not term.names:
+        for coefficient, names in layout.terms:
+            if not names:
                 parts.append((coefficient, self.domain.constant(1)))
-            elif len(term.names) == 1:
-                parts.append((coefficient, self.value(term.names[0])))
+            elif len(names) == 1:
+                parts.append((coefficient, self.value(names[0])))
             else:
-                parts.append((coefficient, self.domain.product(self.value(term.names[0]), self.value(term.names[1]))))
+                parts.append((coefficient, self.domain.product(self.value(names[0]), self.value(names[1]))))
         return parts[0][1] if len(parts) == 1 and parts[0][0] == 1 else self.domain.linear(parts)
 
     def set(self, name: str, values: Sequence[Any]) -> None:
@@ -328,47 +395,13 @@ class _Run:
         elif name != "_":
             (self.local[name],) = values
 
-    def equation(self, equation: Equation) -> None:
-        if self.is_copy(equation):
-            self.set(equation.digits[0].name, self.slots(equation.terms[0].names[0]))
+    def equation(self, layout: _Layout) -> None:
+        if layout.copy:
+            self.set(layout.names[0], self.slots(layout.terms[0][1][0]))
             return
-        names: list[str] = []
-        widths: list[int] = []
-        signs: list[int] = []
-        slots: list[int] = []
-        for digit in sorted(equation.digits, key=lambda digit: self.count(digit.exponent)):
-            mine = self.digit_widths(digit, sum(widths))
-            names += [digit.name] * len(mine)
-            widths += mine
-            signs += [digit.sign] * len(mine)
-            slots += self.targets(digit)
-        values = self.domain.digits(self.sum(equation.terms), widths, signs, slots)
-        for name in dict.fromkeys(names):
-            self.set(name, [value for other, value in zip(names, values, strict=True) if other == name])
-
-    def targets(self, digit: Digit) -> Sequence[int]:
-        """Slots that a digit's limbs go to."""
-        if digit.name.endswith("'"):
-            return self.places[digit.name[:-1]]
-        return (LOST,) if digit.name == "_" else (LOCAL,)
-
-    def is_copy(self, equation: Equation) -> bool:
-        """Whether the equation just moves limbs, which must then keep what is known of each."""
-        if len(equation.digits) != 1 or len(equation.terms) != 1:
-            return False
-        term, name = equation.terms[0], equation.digits[0].name
-        if term.factor != 1 or term.exponent != CONSTANT or len(term.names) != 1 or not name.endswith("'"):
-            return False
-        source = self.places.get(term.names[0])
-        target = self.places[name[:-1]]
-        return source is not None and [self.widths[s] for s in source] == [self.widths[t] for t in target]
-
-    def digit_widths(self, digit: Digit, below: int) -> list[int]:
-        """Widths of a digit's limbs in bits, low first; `below` bits lie under it."""
-        if self.count(digit.exponent) != below:
-            raise MeaningError(f"digit {digit.name} does not follow the digits below it")
-        if digit.width is not None:
-            return [self.count(digit.width)]
-        if digit.name == "_":
-            return [1]
-        return [self.widths[slot] for slot in self.places[digit.name[:-1]]]
+        values = self.domain.digits(self.sum(layout), layout.widths, layout.signs, layout.slots)
+        for name, slot, value in zip(layout.names, layout.slots, values, strict=True):
+            if slot >= 0:
+                self.new[slot] = value
+            elif slot == LOCAL:
+                self.local[name] = value

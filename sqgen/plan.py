@@ -96,3 +96,17 @@ class Plan:
                 case Store(column):
                     lines.append(f"  r{column} = column {column}")
         return "\n".join(lines) + "\n"
+
+
+def blocks(n: int, widths: tuple[int, ...]) -> Iterator[tuple[int, int]]:
+    """[first, last) of each block of columns of a square.  The first one is a column wider, so that even
+    widths end at odd columns, where the
+    low limb of a diagonal cell falls into one block and its high limb into the next and takes the carry between them.
+    """
+    first, last, index = 0, 1, 0
+    while first < 2 * n:
+        last = min(2 * n, last + widths[min(index, len(widths) - 1)])
+        if last == 2 * n - 1:  # nothing is left for a block of the top limb alone
+            last = 2 * n
+        yield first, last
+        first, index = last, index + 1

@@ -15,7 +15,7 @@ from .code import flags_read, flags_written
 from .contract import Contract, Fault, Verdict
 from .encode import DecodeError, Instr, decode
 from .forms import ONE, ZERO, Atoms, Form, Relation, combine
-from .meaning import LOST, execute
+from .meaning import LOST
 from .symbolic import Event, Refused, Return, Split, State, Value, ZeroTest
 from .table import Core
 
@@ -176,7 +176,7 @@ class _Proof:
         """An instruction that goes on to the next one."""
         enabled = self.interrupts(state)
         state.stack_touched = False
-        execute(instr.insn.statements, instr.places(self.isa), instr.immediates, self.isa.widths, state)
+        instr.meaning(self.isa).run(state)
         for flag in instr.insn.clobbers:
             state.slots[self.isa.slots[flag]] = None
         if state.stack_touched or state.halfway:

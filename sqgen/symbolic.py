@@ -101,7 +101,7 @@ class State:
             self.halfway,
         )
 
-    # ---- the domain of `meaning.execute` ------------------------------------------------------------------------
+    # ---- the domain of `Meaning.run` ------------------------------------------------------------------------
 
     def read(self, slot: int) -> Form | ZeroTest:
         """What the slot holds; an unknown bit, each time another one, of a flag that holds nothing known."""

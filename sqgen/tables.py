@@ -242,7 +242,7 @@ def _execute_once(insn: Insn, isa: Isa, end: str) -> None:
             first = isa.slots[operand.cls.registers[0]]
             places[operand.name] = tuple(range(first, first + operand.cls.limbs))
     immediates = {operand.name: getattr(operand, end) for operand in insn.operands if not operand.cls}
-    meaning.execute(insn.statements, places, immediates, isa.widths, _Zeros())
+    meaning.Meaning(insn.statements, places, immediates, isa.widths).run(_Zeros())
 
 
 class _Zeros:
