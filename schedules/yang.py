@@ -15,6 +15,7 @@ Cost: n(n-1)/2 cells, each with a load and a store of a result limb, then 2n loa
 from __future__ import annotations
 
 from collections.abc import Iterator
+
 from sqgen.methods import Parameter, Values
 from sqgen.plan import Block, Double, Load, Product, Step, Store, blocks
 

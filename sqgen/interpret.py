@@ -85,6 +85,14 @@ class Machine:
     def wide(self, names: Sequence[str]) -> int:
         return sum(self.slots[self.isa.slots[name]] << (k * self.isa.limb_bits) for k, name in enumerate(names))
 
+    def fill(self, seed: int) -> None:
+        """Put junk everywhere but where the ABI promises zero, so that code which relies on what it finds is found out."""
+        rng = random.Random(seed)
+        self.slots = [rng.getrandbits(width) for width in self.isa.widths]
+        self.memory[:] = rng.randbytes(len(self.memory))
+        for register in self.isa.abi.zero_on_return:
+            self.slots[self.isa.slots[register]] = 0
+
     def step(self, image: bytes, at: int) -> int | None:
         """Execute the instruction at `at`; the next one's offset, None for a return."""
         instr = decode(self.isa, image, at)
@@ -118,6 +126,7 @@ def _call(
     size = isa.limb_bits // 8
     lengths = {name: limbs * size for name, limbs in contract.buffers.items()}
     machine = Machine(isa, core, 2 * GAP + sum(lengths.values()) + GAP * len(lengths) + 1024)
+    machine.fill(sum(operands))
     at, places = GAP, {}
     for (name, length), group in zip(lengths.items(), isa.abi.arguments, strict=False):
         places[name] = at
