@@ -86,7 +86,7 @@ class Machine:
         return sum(self.slots[self.isa.slots[name]] << (k * self.isa.limb_bits) for k, name in enumerate(names))
 
     def fill(self, seed: int) -> None:
-        """Put junk everywhere but where the ABI promises zero, so that code which relies on what it finds is found out."""
+        """Put junk everywhere but where the ABI promises zero: code must not rely on what it finds."""
         rng = random.Random(seed)
         self.slots = [rng.getrandbits(width) for width in self.isa.widths]
         self.memory[:] = rng.randbytes(len(self.memory))
