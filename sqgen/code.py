@@ -11,7 +11,7 @@ import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from .meaning import Equation, Zero
+from .statements import Equation, Zero
 from .table import Insn, Isa
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from .code import Op
 from .encode import Instr
-from .meaning import Equation, Load, Logic
+from .statements import Equation, Load, Logic
 from .table import Insn, Isa
 
 

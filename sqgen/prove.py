@@ -16,6 +16,7 @@ from .contract import Contract, Fault, Verdict
 from .encode import DecodeError, Instr, decode
 from .forms import ONE, ZERO, Atoms, Form, Relation, combine
 from .meaning import LOST
+from .overlap import overlap
 from .symbolic import Event, Refused, Return, Split, State, Value, ZeroTest
 from .table import Core
 
@@ -406,25 +407,3 @@ class _Proof:
         except DecodeError:
             text = "?"
         return _Failed(Fault(at - self.entry, text, message, column))
-
-
-def overlap(state: State) -> dict[str, tuple[int, ...]]:
-    """Safe displacements of the result from each operand: no limb is read after the result has overwritten it."""
-    safe: dict[str, tuple[int, ...]] = {}
-    buffers = state.contract.buffers
-    writes: dict[int, int] = {}
-    for time, event in enumerate(state.events):
-        if (event.kind, event.place) == ("write", "r"):
-            writes.setdefault(event.number, time)
-    for operand in list(buffers)[1:]:
-        last_read = {
-            event.number: time
-            for time, event in enumerate(state.events)
-            if (event.kind, event.place) == ("read", operand)
-        }
-        good = []
-        for distance in range(1 - buffers["r"], buffers[operand]):
-            if all(time > last_read.get(offset + distance, -1) for offset, time in writes.items()):
-                good.append(distance)
-        safe[operand] = tuple(good)
-    return safe

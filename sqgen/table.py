@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import meaning
 from .errors import Exit, UserError
+from .statements import Statement
 
 
 class TableError(ValueError):
@@ -61,7 +61,7 @@ class Insn:
     syntax: str
     same: str | None
     operands: tuple[Operand, ...]
-    statements: tuple[meaning.Statement, ...]
+    statements: tuple[Statement, ...]
     meaning: tuple[str, ...]
     clobbers: tuple[str, ...]
     apart: Mapping[str, str]

@@ -10,9 +10,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from . import meaning
 from .errors import UserError
+from .meaning import Meaning
 from .places import folder
+from .statements import MeaningError, parse
 from .table import (
     Abi,
     Assembler,
@@ -141,7 +142,7 @@ class _Loader:
         if isinstance(cycles, int):
             cycles = dict.fromkeys(self.timings, cycles)
         lines = tuple(entry.get("meaning", ()))
-        statements = tuple(meaning.parse(line) for line in lines)
+        statements = tuple(parse(line) for line in lines)
         return Insn(
             name=name,
             syntax=entry["syntax"],
@@ -228,7 +229,7 @@ def _check(insn: Insn, isa: Isa) -> None:
     try:
         for end in ("low", "high"):
             _execute_once(insn, isa, end)
-    except meaning.MeaningError as error:
+    except MeaningError as error:
         refuse(str(error))
     except KeyError as error:
         refuse(f"its meaning names {error.args[0]!r}, which it does not have")
@@ -242,7 +243,7 @@ def _execute_once(insn: Insn, isa: Isa, end: str) -> None:
             first = isa.slots[operand.cls.registers[0]]
             places[operand.name] = tuple(range(first, first + operand.cls.limbs))
     immediates = {operand.name: getattr(operand, end) for operand in insn.operands if not operand.cls}
-    meaning.Meaning(insn.statements, places, immediates, isa.widths).run(_Zeros())
+    Meaning(insn.statements, places, immediates, isa.widths).run(_Zeros())
 
 
 class _Zeros:

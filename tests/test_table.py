@@ -17,8 +17,8 @@ from conftest import assemble, avr
 
 from sqgen.encode import DecodeError, EncodeError, Instr, decode, encode
 from sqgen.interpret import Crash, Machine
-from sqgen.meaning import Equation, Load, MeaningError, Store, parse
 from sqgen.oracles import OracleMissing, simavr
+from sqgen.statements import Equation, Load, MeaningError, Store, parse
 from sqgen.table import Core, Insn, Isa, Operand, TableError
 from sqgen.tables import load
 
