@@ -23,6 +23,8 @@ Found = tuple[int, dict[str, str]]
 
 WIDEST = 9  # columns
 MOST_VALUES = 12  # of a parameter that is one number
+EMPTY: dict[str, str] = {}
+HOPELESS = 1.3  # times the cycles of the best method: parameters of slower ones are not searched
 NEVER = 1 << 60  # cycles of what does not fit the registers
 
 
@@ -113,12 +115,19 @@ def number(which: Isa, op: str, limbs: int, method: str, before: dict[str, str])
     return cycles, {parameter.name: str(value)}
 
 
-def best(which: Isa, op: str, limbs: int, method: str, before: dict[str, str]) -> Found:
-    """(cycles of a call, parameters) of the best kernel found; `before`: the answer for the size below."""
-    parameters = methods.method(method).PARAMETERS
-    if not parameters:
-        return cost(which, op, limbs, method, {}) or NEVER, {}
-    return (widths if parameters[0].many else number)(which, op, limbs, method, before)
+def best(which: Isa, op: str, limbs: int, before: dict[str, Found]) -> dict[str, Found]:
+    """By method, (cycles of a call, parameters) of the best kernel found; `before`: the answers for the size below.
+
+    Parameters are searched only for methods that are not far behind without.
+    """
+    found = {method: (cost(which, op, limbs, method, {}) or NEVER, EMPTY) for method in methods.names(op)}
+    limit = HOPELESS * min(cycles for cycles, _ in found.values())
+    for method, (cycles, _) in found.items():
+        parameters = methods.method(method).PARAMETERS
+        if parameters and cycles <= limit:
+            search_one = widths if parameters[0].many else number
+            found[method] = search_one(which, op, limbs, method, before.get(method, (0, EMPTY))[1])
+    return found
 
 
 @click.command()
@@ -130,28 +139,30 @@ def main(name: str, most: int) -> None:
     sizes = range(2, most // which.limb_bits + 1)
     fastest, tables = ["[fastest]"], []
     for op in OPS:
-        found: dict[str, list[Found]] = {method: [] for method in methods.names(op)}
+        found: dict[int, dict[str, Found]] = {}
         for limbs in track(sizes, description=f"{name}, {op}"):
-            for method, answers_so_far in found.items():
-                answers_so_far.append(best(which, op, limbs, method, answers_so_far[-1][1] if answers_so_far else {}))
-        winner = min(found, key=lambda method: sum(cycles for cycles, _ in found[method]))
-        if all(found[winner][k][0] <= min(others[k][0] for others in found.values()) for k in range(len(sizes))):
-            fastest.append(f'{op} = "{winner}"')
-        tables += [line for method, rows in found.items() for line in rows_of(which, method, op, sizes, rows)]
+            found[limbs] = best(which, op, limbs, found.get(limbs - 1, {}))
+        least = {limbs: min(cycles for cycles, _ in rows.values()) for limbs, rows in found.items()}
+        for method in methods.names(op):
+            if all(rows[method][0] == least[limbs] for limbs, rows in found.items()):
+                fastest.append(f'{op} = "{method}"')
+                break
+        for method in methods.names(op):
+            tables += rows_of(which, method, op, {limbs: rows[method] for limbs, rows in found.items()})
     path = answers.path(which)
     lines = ["# Found by `make answers`; sqgen/answers.py reads it.", "", *fastest, *tables]
     write_all(path.parent, {path.name: "\n".join(lines) + "\n"})
     click.echo(f"wrote {path}")
 
 
-def rows_of(which: Isa, method: str, op: str, sizes: range, rows: list[Found]) -> Iterator[str]:
-    """A method's part of the file; nothing for a method without parameters."""
-    if not rows[0][1]:
-        return
-    yield from ("", f"[{method}.{op}]")
-    for limbs, (cycles, parameters) in zip(sizes, rows, strict=True):
-        inside = ", ".join(f'{key} = "{value}"' for key, value in parameters.items())
-        yield f"{limbs * which.limb_bits} = {{ {inside} }}  # {cycles} cycles a call"
+def rows_of(which: Isa, method: str, op: str, found: dict[int, Found]) -> list[str]:
+    """A method's part of the file: the sizes for which parameters were found."""
+    rows = []
+    for limbs, (cycles, parameters) in found.items():
+        if parameters:
+            inside = ", ".join(f'{key} = "{value}"' for key, value in parameters.items())
+            rows.append(f"{limbs * which.limb_bits} = {{ {inside} }}  # {cycles} cycles a call")
+    return ["", f"[{method}.{op}]", *rows] if rows else []
 
 
 if __name__ == "__main__":
