@@ -31,7 +31,7 @@ def parameters(isa: Isa, method: str, op: str, bits: int) -> dict[str, str]:
     return dict(found)
 
 
-def fastest(isa: Isa, op: str) -> str | None:
-    """The method that is the fastest at every size, if the search says that one is."""
-    found: str | None = _document(path(isa)).get("fastest", {}).get(op)
+def fastest(isa: Isa, op: str, bits: int) -> str | None:
+    """The method that the search found the fastest, None for a size it has not been run for."""
+    found: str | None = _document(path(isa)).get("fastest", {}).get(op, {}).get(str(bits))
     return found

@@ -98,7 +98,7 @@ def candidates(spec: Spec) -> list[Compiled]:
     contract, bits = spec.contract, spec.bits
     names = [spec.method] if spec.method != "auto" else methods.names(contract.op)
     unlimited = spec.max_bytes is None and spec.max_stack is None
-    best = answers.fastest(contract.isa, contract.op)
+    best = answers.fastest(contract.isa, contract.op, bits)
     if spec.method == "auto" and spec.goal == "speed" and unlimited and best in names:
         names = [str(best)]
     found, failures = [], []

@@ -137,20 +137,20 @@ def main(name: str, most: int) -> None:
     """Search, and write the answers' file."""
     which = isa(name)
     sizes = range(2, most // which.limb_bits + 1)
-    fastest, tables = ["[fastest]"], []
+    fastest: list[str] = []
+    tables: list[str] = []
     for op in OPS:
         found: dict[int, dict[str, Found]] = {}
         for limbs in track(sizes, description=f"{name}, {op}"):
             found[limbs] = best(which, op, limbs, found.get(limbs - 1, {}))
-        least = {limbs: min(cycles for cycles, _ in rows.values()) for limbs, rows in found.items()}
-        for method in methods.names(op):
-            if all(rows[method][0] == least[limbs] for limbs, rows in found.items()):
-                fastest.append(f'{op} = "{method}"')
-                break
+        fastest += ["", f"[fastest.{op}]"]
+        for limbs, rows in found.items():
+            winner = min(rows, key=lambda method: (rows[method][0], len(rows[method][1]), method))
+            fastest.append(f'{limbs * which.limb_bits} = "{winner}"')
         for method in methods.names(op):
             tables += rows_of(which, method, op, {limbs: rows[method] for limbs, rows in found.items()})
     path = answers.path(which)
-    lines = ["# Found by `make answers`; sqgen/answers.py reads it.", "", *fastest, *tables]
+    lines = ["# Found by `make answers`; sqgen/answers.py reads it.", *fastest, *tables]
     write_all(path.parent, {path.name: "\n".join(lines) + "\n"})
     click.echo(f"wrote {path}")
 
