@@ -12,7 +12,10 @@ from sqgen import answers, methods, tune
 ROW = re.compile(r'^(\d+) = \{ (\w+) = "([\d,]+)" \}  # (\d+) cycles a call$')
 
 
-def recorded() -> list[tuple[str, str, int, str, str, int]]:
+Row = tuple[str, str, int, str, str, int]
+
+
+def recorded() -> list[Row]:
     """(method, operation, bits, parameter, value, cycles) of every answer with parameters."""
     found, method, op = [], "", ""
     for line in answers.path(avr()).read_text().splitlines():
