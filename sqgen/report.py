@@ -38,7 +38,10 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     from rich.console import Console  # noqa: PLC0415
     from rich.table import Table  # noqa: PLC0415
 
-    table = Table(*heads, box=SIMPLE, pad_edge=False)
+    table = Table(box=SIMPLE, pad_edge=False)
+    table.add_column(heads[0], no_wrap=True)
+    for head in heads[1:]:
+        table.add_column(head)
     for row in rows:
         table.add_row(*row)
     buffer = io.StringIO()
@@ -129,4 +132,4 @@ def methods_table() -> str:
         method = methods.method(name)
         parameters = "\n".join(f"{p.name}: {p.help} [{p.default}]" for p in method.PARAMETERS)
         rows.append((name, ", ".join(method.OPS), method.TITLE, method.REFERENCE, parameters))
-    return _table(("method", "does", "what it is", "reference", "parameters (-p NAME=VALUE)"), rows)
+    return _table(("method", "does", "what it is", "reference", "parameters, -p NAME=VALUE"), rows)
