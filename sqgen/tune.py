@@ -102,10 +102,11 @@ def widths(which: Isa, op: str, limbs: int, method: str, before: dict[str, str])
 
 
 def number(which: Isa, op: str, limbs: int, method: str, before: dict[str, str]) -> Found:
-    """The best value found, for a method whose one parameter is a number: all of them at first, then near the last."""
+    """The best value found, for a method whose one parameter is a number: all of them at first, then those near the
+    last answer, and the default, lest a local best be followed."""
     (parameter,) = methods.method(method).PARAMETERS
     around = int(before.get(parameter.name, 0))
-    tried = range(around - 1, around + 2) if around else range(1, MOST_VALUES + 1)
+    tried = {around - 1, around, around + 1, int(parameter.default)} if around else range(1, MOST_VALUES + 1)
     costs = {
         value: cost(which, op, limbs, method, {parameter.name: str(value)})
         for value in tried
