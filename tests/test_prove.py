@@ -141,7 +141,10 @@ HALF = "an interrupt could come while the stack pointer is half written"
 MISSING = "a product is missing in the result, or counts too often"
 SET_N = ("in r21, 0x3f", "andi r21, 0x80", "out 0x3f, r21", "subi r21, 1")  # N is 0, then what SUBI makes of it
 THRICE = ("add r23, r0", "adc r24, r1", "adc r25, r20")
-SIGNS = ("mov r21, r18", "lsl r21", "sbc r21, r21", "mov r1, r19", "lsl r1", "sbc r1, r1", "add r21, r1")  # two cases
+SIGNS = (  # r21 is 0 or 255, and the sum of two such makes a case for each
+    *("mov r21, r18", "lsl r21", "sbc r21, r21", "mov r0, r21"),
+    *("mov r1, r19", "lsl r1", "sbc r1, r1", "add r0, r1"),
+)
 
 BROKEN = {
     "a carry dropped": Broken(15, (), "adc r24, r1", CARRIES_OUT, 3, which=1),
@@ -279,7 +282,6 @@ BROKEN = {
         "lsr r21",
         CARRIES_OUT,
         1,
-        which=1,
     ),
 }
 
