@@ -62,7 +62,7 @@ class Method(Protocol):
 
 
 def names(op: str | None = None) -> list[str]:
-    """Names of all methods, or of those that can do `op`."""
+    """Names of all methods, or of those made for `op`."""
     found = sorted(info.name.replace("_", "-") for info in pkgutil.iter_modules([str(folder("schedules"))]))
     return [name for name in found if op is None or op in method(name).OPS]
 
@@ -73,6 +73,11 @@ def method(name: str) -> Method:
     if name not in known:
         raise UserError(f"unknown method '{name}'{nearest(name, known)}")
     return cast(Method, importlib.import_module(f"sqgen.schedules.{name.replace('-', '_')}"))
+
+
+def does(name: str, op: str) -> bool:
+    """Whether the method can do `op`: a method for products squares as well, but gains nothing by it."""
+    return op in method(name).OPS or (op == "sqr" and "mul" in method(name).OPS)
 
 
 def picture(name: str) -> str:
@@ -126,7 +131,7 @@ def _numbers(name: str, parameter: Parameter, text: str, columns: int) -> tuple[
 def plan(op: str, limbs: int, name: str, given: Mapping[str, str]) -> Plan:
     """The method's plan for `limbs` limbs, its cover checked.  Raises UserError for what the method cannot do."""
     chosen = method(name)
-    if op not in chosen.OPS:
+    if not does(name, op):
         raise UserError(f"method '{name}' cannot do {op}; these can: {', '.join(names(op))}")
     checked = values(name, given, 2 * limbs)
     shown = tuple((parameter.name, checked.text(parameter.name)) for parameter in chosen.PARAMETERS)

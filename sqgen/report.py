@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from . import methods
-from .contract import Verdict
+from .contract import OPS, Verdict
 from .table import Core, Isa
 from .timing import Price, price
 
@@ -131,7 +131,8 @@ def methods_table() -> str:
     for name in methods.names():
         method = methods.method(name)
         parameters = "\n".join(parameter_line(p) for p in method.PARAMETERS)
-        rows.append((name, ", ".join(method.OPS), method.TITLE, method.REFERENCE, parameters))
+        does = [op for op in OPS if methods.does(name, op)]
+        rows.append((name, ", ".join(does), method.TITLE, method.REFERENCE, parameters))
     return _table(("method", "does", "what it is", "reference", "parameters, -p NAME=VALUE"), rows)
 
 
