@@ -33,11 +33,10 @@ NEEDS = ("mul", "movw")  # instructions a core must have
 
 def pointers(plan: Plan) -> dict[str, str]:
     """Which pointer register walks over which buffer."""
+    again = any(isinstance(step, Load) for step in plan.steps)  # the result is read again: it needs displacements
     if plan.op == "sqr":
-        return {"r": "X", "a": "Z"}
-    if any(isinstance(step, Load) for step in plan.steps):  # the result is read again: it needs displacements
-        return {"r": "Z", "a": "X", "b": "Y"}
-    return {"r": "X", "a": "Y", "b": "Z"}
+        return {"r": "Z", "a": "Y"} if again else {"r": "X", "a": "Z"}
+    return {"r": "Z", "a": "X", "b": "Y"} if again else {"r": "X", "a": "Y", "b": "Z"}
 
 
 def lower(plan: Plan, isa: Isa) -> Code:
@@ -94,7 +93,7 @@ class _Lowering:
 
     def on_diagonal(self, cell: Product) -> bool:
         """Whether the cell belongs to the step of doubling before it."""
-        return self.plan.op == "sqr" and cell.i == cell.j
+        return self.plan.triangle and cell.i == cell.j
 
     def operand(self, cell: Product) -> tuple[Virtual, Virtual]:
         second = self.operands["a" if self.plan.op == "sqr" else "b"]

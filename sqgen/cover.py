@@ -1,7 +1,7 @@
 """The check after planning: every cell is in the result exactly as often as it must be.
 
 It replays the plan's steps on symbolic columns, with no look at how a schedule made them: a cell off the diagonal
-of a square must be there twice (once as a product, then doubled), every other cell once, every result limb must be
+of a triangle must be there twice (once as a product, then doubled), every other cell once, every result limb must be
 stored, and nothing may come too late to be counted.
 """
 
@@ -51,20 +51,20 @@ class _Replay:
                 self.fail(f"unknown step {step}")
 
     def product(self, cell: Product) -> None:
-        n, square = self.plan.limbs, self.plan.op == "sqr"
+        n, triangle = self.plan.limbs, self.plan.triangle
         if not (0 <= cell.i < n and 0 <= cell.j < n):
             self.fail(f"cell ({cell.i}, {cell.j}) is outside")
-        key = (min(cell.i, cell.j), max(cell.i, cell.j)) if square else (cell.i, cell.j)
-        if square and key[0] != key[1] and cell.column < self.doubled_up_to:
+        key = (min(cell.i, cell.j), max(cell.i, cell.j)) if triangle else (cell.i, cell.j)
+        if triangle and key[0] != key[1] and cell.column < self.doubled_up_to:
             self.fail(f"cell {key} is added after column {cell.column} was doubled")
-        if square and key[0] == key[1] and cell.column >= self.doubled_up_to:
+        if triangle and key[0] == key[1] and cell.column >= self.doubled_up_to:
             self.fail(f"cell {key} on the diagonal is added before column {cell.column} is doubled")
         self.weight[key] = self.weight.get(key, 0) + 1
         self.pending |= {cell.column, cell.column + 1}
 
     def double(self, step: Double) -> None:
-        if self.plan.op != "sqr":
-            self.fail("a multiplication doubles nothing")
+        if not self.plan.triangle:
+            self.fail("a rhombus doubles nothing")
         if step.first != self.doubled_up_to or step.last <= step.first:
             self.fail(f"columns {step.first}..{step.last - 1} are doubled, but {self.doubled_up_to} is next")
         for key in self.weight:
@@ -87,10 +87,10 @@ class _Replay:
         self.pending.discard(column)
 
     def finish(self) -> None:
-        n, square = self.plan.limbs, self.plan.op == "sqr"
+        n, triangle = self.plan.limbs, self.plan.triangle
         for i in range(n):
-            for j in range(i if square else 0, n):
-                wanted = 2 if square and i != j else 1
+            for j in range(i if triangle else 0, n):
+                wanted = 2 if triangle and i != j else 1
                 found = self.weight.get((i, j), 0)
                 if found != wanted:
                     self.fail(f"cell ({i}, {j}) counts {found} times instead of {wanted}")

@@ -1,12 +1,13 @@
 """What a method is: an order in which to visit the cells, and when the sums are doubled, kept and stored.
 
 A product of n by n limbs is a rhombus of n*n cells (i, j), cell (i, j) in column i+j; a square is the triangle
-i <= j of it, where the cells off the diagonal count twice.  A plan is a list of steps over these; it knows limbs
-and columns, and neither an instruction set nor a register.
+i <= j of it, where the cells off the diagonal count twice, or the whole rhombus if the method is one for products.
+A plan is a list of steps over these; it knows limbs and columns, and neither an instruction set nor a register.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -64,6 +65,12 @@ class Plan:
     method: str
     parameters: tuple[tuple[str, str], ...]
     steps: tuple[Step, ...]
+
+    @functools.cached_property
+    def triangle(self) -> bool:
+        """Whether it visits one cell of (i, j) and (j, i): a square, unless it has cells on either side."""
+        sides = {cell.i < cell.j for cell in self.products() if cell.i != cell.j}
+        return self.op == "sqr" and len(sides) < 2
 
     def products(self) -> Iterator[Product]:
         """The cells in the order of their visits."""
