@@ -117,3 +117,18 @@ def blocks(n: int, widths: tuple[int, ...]) -> Iterator[tuple[int, int]]:
             last = 2 * n
         yield first, last
         first, index = last, index + 1
+
+
+def double_stored(n: int, widths: tuple[int, ...]) -> Iterator[Step]:
+    """The end of a square whose cells off the diagonal are all summed and stored: block by block the sums come back,
+    are doubled, the diagonal is added, and the limbs are stored.  Nothing off the diagonal reaches columns 0 and 2n-1.
+    """
+    for first, last in blocks(n, widths):
+        yield Block(f"doubling of columns {first}..{last - 1}")
+        for column in range(max(1, first), min(last, 2 * n - 1)):
+            yield Load(column)
+        yield Double(first, last)
+        for i in range((first + 1) // 2, (last + 1) // 2):
+            yield Product(i, i)
+        for column in range(first, last):
+            yield Store(column)
