@@ -14,10 +14,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Product:
-    """Add a[i] * b[j] (in a square: a[i] * a[j]) to the sum, at column i + j."""
+    """Add a[i] * b[j] (in a square: a[i] * a[j]) to the sum, at column i + j, `times` times one after the other.
+
+    If `caught`, the carries out of column i + j + 1 wait beside the sum, at column i + j + 2, until they are gathered.
+    """
 
     i: int
     j: int
+    times: int = 1
+    caught: bool = False
 
     @property
     def column(self) -> int:
@@ -29,6 +34,13 @@ class Double:
     """Double the sum's limbs `first` to `last` - 1: all off-diagonal cells of columns below `last` are in it."""
 
     first: int
+    last: int
+
+
+@dataclass(frozen=True)
+class Gather:
+    """Add the carries that wait at the columns below `last` to the sum; the carry out of that waits at `last`."""
+
     last: int
 
 
@@ -53,7 +65,7 @@ class Block:
     title: str
 
 
-Step = Product | Double | Load | Store | Block
+Step = Product | Double | Gather | Load | Store | Block
 
 
 @dataclass(frozen=True)
@@ -94,8 +106,11 @@ class Plan:
             match step:
                 case Block(title):
                     lines.append(f"{title}:")
-                case Product(i, j):
-                    lines.append(f"  column {i + j}: + {names[0]}{i} * {names[1]}{j}")
+                case Product(i, j, times, caught):
+                    factors = ([f"{times}"] if times > 1 else []) + [f"{names[0]}{i}", f"{names[1]}{j}"]
+                    lines.append(f"  column {i + j}: + {' * '.join(factors)}{', carry caught' if caught else ''}")
+                case Gather(last):
+                    lines.append(f"  + carries caught below column {last}")
                 case Double(first, last):
                     lines.append(f"  double columns {first}..{last - 1}")
                 case Load(column):

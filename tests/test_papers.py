@@ -58,3 +58,43 @@ def test_sbd_in_memory_takes_the_loads_and_stores_of_the_paper(bits: int) -> Non
 def test_sbd_in_memory_takes_no_more_cycles_than_published(bits: int, published: int) -> None:
     """[SBD13, Table 4]."""
     assert body("sqr", bits, "sbd", sums="memory") <= published
+
+
+# ---- carry-catcher: the hybrid structure ----------------------------------------------------------------------------
+
+
+def visits(method: str, n: int, d: int) -> list[tuple[int, int]]:
+    """The cells of the plan in the order of their visits."""
+    return [(cell.i, cell.j) for cell in compiled("sqr", n, method, d=str(d)).plan.products()]
+
+
+def in_hybrid_order(n: int, d: int) -> list[tuple[int, int]]:
+    """All cells of the triangle by columns of blocks, block by block, row by row."""
+    cells = [(i, j) for i in range(n) for j in range(i, n)]
+    return sorted(cells, key=lambda cell: (cell[0] // d + cell[1] // d, cell[0] // d, *cell))
+
+
+@pytest.mark.parametrize(("n", "d"), [(2, 4), (4, 2), (7, 3), (16, 4), (20, 4), (20, 3), (23, 5)])
+def test_carry_catcher_visits_blocks_row_by_row_and_doubles_each_product_by_itself(n: int, d: int) -> None:
+    """[SBD13, section 2.2]: hybrid scanning; products are doubled before they are added; carries are caught."""
+    assert visits("carry-catcher", n, d) == in_hybrid_order(n, d)
+    plan = compiled("sqr", n, "carry-catcher", d=str(d)).plan
+    assert not any(isinstance(step, Double) for step in plan.steps)
+    assert all(cell.times == (1 if cell.i == cell.j else 2) and cell.caught for cell in plan.products())
+
+
+@pytest.mark.parametrize("bits", [128, 160, 192])
+def test_carry_catcher_takes_no_more_loads_than_the_paper_and_its_stores(bits: int) -> None:
+    """[SBD13, Table 1] has 2n stores, n^2/2 multiplications (its text: (n^2 + n)/2), 5n loads, which are n^2/d for
+    n = 20 and d = 4: every block loads its limbs anew.  Ours keeps what still is in registers."""
+    n, d = bits // 8, 4
+    loads, stores, products = counts("sqr", bits, "carry-catcher", d=str(d))
+    assert (stores, products) == (2 * n, n * (n + 1) // 2)
+    assert n <= loads <= n * n // d
+
+
+@pytest.mark.simulator
+@pytest.mark.parametrize(("bits", "published"), [(128, 1365), (160, 2065), (192, 2909)])
+def test_carry_catcher_takes_no_more_cycles_than_published(bits: int, published: int) -> None:
+    """[SBD13, Table 4]."""
+    assert body("sqr", bits, "carry-catcher") <= published
