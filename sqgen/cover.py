@@ -1,13 +1,13 @@
 """The check after planning: every cell is in the result exactly as often as it must be.
 
 It replays the plan's steps on symbolic columns, with no look at how a schedule made them: a cell off the diagonal
-of a triangle must be there twice (once as a product, then doubled), every other cell once, every result limb must be
-stored, and nothing may come too late to be counted.
+of a triangle must count twice (as a product that is then doubled, or that is added twice), every other cell once,
+every result limb must be stored, and nothing may come too late to be counted.
 """
 
 from __future__ import annotations
 
-from .plan import Block, Double, Load, Plan, Product, Store
+from .plan import Block, Double, Gather, Load, Plan, Product, Store
 
 
 class CoverError(ValueError):
@@ -31,6 +31,7 @@ class _Replay:
         self.doubled_up_to = 0
         self.stored: set[int] = set()
         self.pending: set[int] = set()  # columns of the sum that hold something not yet stored
+        self.caught: set[int] = set()  # columns at which carries wait
 
     def fail(self, message: str) -> None:
         raise CoverError(f"{self.plan.method}, {self.plan.limbs} limbs: {message}")
@@ -41,6 +42,8 @@ class _Replay:
                 self.product(step)
             case Double():
                 self.double(step)
+            case Gather(last):
+                self.caught = {column for column in self.caught if column >= last}
             case Load(column):
                 self.load(column)
             case Store(column):
@@ -55,12 +58,10 @@ class _Replay:
         if not (0 <= cell.i < n and 0 <= cell.j < n):
             self.fail(f"cell ({cell.i}, {cell.j}) is outside")
         key = (min(cell.i, cell.j), max(cell.i, cell.j)) if triangle else (cell.i, cell.j)
-        if triangle and key[0] != key[1] and cell.column < self.doubled_up_to:
-            self.fail(f"cell {key} is added after column {cell.column} was doubled")
-        if triangle and key[0] == key[1] and cell.column >= self.doubled_up_to:
-            self.fail(f"cell {key} on the diagonal is added before column {cell.column} is doubled")
-        self.weight[key] = self.weight.get(key, 0) + 1
+        self.weight[key] = self.weight.get(key, 0) + cell.times
         self.pending |= {cell.column, cell.column + 1}
+        if cell.caught and cell.column + 2 < 2 * n:  # no carry leaves the result
+            self.caught.add(cell.column + 2)
 
     def double(self, step: Double) -> None:
         if not self.plan.triangle:
@@ -68,7 +69,7 @@ class _Replay:
         if step.first != self.doubled_up_to or step.last <= step.first:
             self.fail(f"columns {step.first}..{step.last - 1} are doubled, but {self.doubled_up_to} is next")
         for key in self.weight:
-            if step.first <= sum(key) < step.last and key[0] != key[1]:
+            if step.first <= sum(key) < step.last:
                 self.weight[key] *= 2
         self.doubled_up_to = step.last
 
@@ -83,6 +84,8 @@ class _Replay:
             self.fail(f"column {column} is stored over what it held")
         if any(other < column for other in self.pending):
             self.fail(f"column {column} is stored before the columns below it")
+        if any(other <= column for other in self.caught):
+            self.fail(f"column {column} is stored before the carries caught up to it are gathered")
         self.stored.add(column)
         self.pending.discard(column)
 
@@ -94,6 +97,8 @@ class _Replay:
                 found = self.weight.get((i, j), 0)
                 if found != wanted:
                     self.fail(f"cell ({i}, {j}) counts {found} times instead of {wanted}")
+        if self.caught:
+            self.fail(f"carries caught at columns {sorted(self.caught)} are never gathered")
         if self.pending:
             self.fail(f"columns {sorted(self.pending)} got something that was never stored")
         missing = [column for column in range(2 * n) if column not in self.stored]

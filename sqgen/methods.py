@@ -129,12 +129,15 @@ def _numbers(name: str, parameter: Parameter, text: str, columns: int) -> tuple[
 
 
 def plan(op: str, limbs: int, name: str, given: Mapping[str, str]) -> Plan:
-    """The method's plan for `limbs` limbs, its cover checked.  Raises UserError for what the method cannot do."""
+    """The method's plan for `limbs` limbs, its cover checked.  Raises UserError for what the method cannot do.
+
+    The plan names its parameters, but not the words that stand at their default: they are the method as such.
+    """
     chosen = method(name)
     if not does(name, op):
         raise UserError(f"method '{name}' cannot do {op}; these can: {', '.join(names(op))}")
     checked = values(name, given, 2 * limbs)
-    shown = tuple((parameter.name, checked.text(parameter.name)) for parameter in chosen.PARAMETERS)
+    shown = tuple((p.name, checked.text(p.name)) for p in chosen.PARAMETERS if checked.words.get(p.name) != p.default)
     made = Plan(op, limbs, name, shown, tuple(chosen.steps(op, limbs, checked)))
     cover.check(made)
     return made

@@ -14,10 +14,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Product:
-    """Add a[i] * b[j] (in a square: a[i] * a[j]) to the sum, at column i + j."""
+    """Add a[i] * b[j] (in a square: a[i] * a[j]) to the sum, at column i + j, `times` times one after the other.
+
+    If `caught`, the carries out of column i + j + 1 wait beside the sum, at column i + j + 2, until they are gathered.
+    """
 
     i: int
     j: int
+    times: int = 1
+    caught: bool = False
 
     @property
     def column(self) -> int:
@@ -29,6 +34,13 @@ class Double:
     """Double the sum's limbs `first` to `last` - 1: all off-diagonal cells of columns below `last` are in it."""
 
     first: int
+    last: int
+
+
+@dataclass(frozen=True)
+class Gather:
+    """Add the carries that wait at the columns below `last` to the sum; the carry out of that waits at `last`."""
+
     last: int
 
 
@@ -53,7 +65,7 @@ class Block:
     title: str
 
 
-Step = Product | Double | Load | Store | Block
+Step = Product | Double | Gather | Load | Store | Block
 
 
 @dataclass(frozen=True)
@@ -94,8 +106,11 @@ class Plan:
             match step:
                 case Block(title):
                     lines.append(f"{title}:")
-                case Product(i, j):
-                    lines.append(f"  column {i + j}: + {names[0]}{i} * {names[1]}{j}")
+                case Product(i, j, times, caught):
+                    factors = ([f"{times}"] if times > 1 else []) + [f"{names[0]}{i}", f"{names[1]}{j}"]
+                    lines.append(f"  column {i + j}: + {' * '.join(factors)}{', carry caught' if caught else ''}")
+                case Gather(last):
+                    lines.append(f"  + carries caught below column {last}")
                 case Double(first, last):
                     lines.append(f"  double columns {first}..{last - 1}")
                 case Load(column):
@@ -117,3 +132,18 @@ def blocks(n: int, widths: tuple[int, ...]) -> Iterator[tuple[int, int]]:
             last = 2 * n
         yield first, last
         first, index = last, index + 1
+
+
+def double_stored(n: int, widths: tuple[int, ...]) -> Iterator[Step]:
+    """The end of a square whose cells off the diagonal are all summed and stored: block by block the sums come back,
+    are doubled, the diagonal is added, and the limbs are stored.  Nothing off the diagonal reaches columns 0 and 2n-1.
+    """
+    for first, last in blocks(n, widths):
+        yield Block(f"doubling of columns {first}..{last - 1}")
+        for column in range(max(1, first), min(last, 2 * n - 1)):
+            yield Load(column)
+        yield Double(first, last)
+        for i in range((first + 1) // 2, (last + 1) // 2):
+            yield Product(i, i)
+        for column in range(first, last):
+            yield Store(column)

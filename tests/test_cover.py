@@ -9,7 +9,7 @@ import pytest
 
 from sqgen import cover, methods
 from sqgen.cover import CoverError
-from sqgen.plan import Double, Load, Plan, Product, Step, Store
+from sqgen.plan import Double, Gather, Load, Plan, Product, Step, Store
 
 SQUARE: tuple[Step, ...] = (
     Product(0, 1),
@@ -96,3 +96,26 @@ def test_a_method_for_products_squares_by_visiting_the_same_cells(name: str) -> 
         assert "sqr" in methods.method(name).OPS
     else:
         assert replace(square, op="mul") == product
+
+
+CAUGHT = (Product(0, 0), Product(0, 1, times=2, caught=True), Product(1, 1))
+
+
+def test_a_product_may_be_added_twice_and_its_carries_caught() -> None:
+    check("sqr", (*CAUGHT, Gather(4), *map(Store, range(4))))
+    check("sqr", (*CAUGHT, *map(Store, range(3)), Gather(4), Store(3)))
+
+
+@pytest.mark.parametrize(
+    ("steps", "says"),
+    [
+        ((*CAUGHT, Gather(3), *map(Store, range(4))), "column 3 is stored before the carries caught"),
+        ((*CAUGHT, *map(Store, range(4)), Gather(4)), "column 3 is stored before the carries caught"),
+        ((*CAUGHT, *map(Store, range(3))), "never gathered"),
+        ((*CAUGHT, Gather(4), Double(0, 4), *map(Store, range(4))), "counts"),
+        ((*RHOMBUS[:3], Product(1, 1, times=2), *RHOMBUS[4:]), "counts 2 times"),
+    ],
+)
+def test_carries_and_products_that_are_lost_or_too_many_are_found(steps: tuple[Step, ...], says: str) -> None:
+    with pytest.raises(CoverError, match=says):
+        check("sqr", steps)

@@ -25,7 +25,9 @@ def test_words_and_numbers_stand_side_by_side() -> None:
     values = methods.values("sbd", {"sums": "there", "block": "3,5"}, 16)
     assert (values.word("sums"), values.one("e"), values.many("block")) == ("there", 2, (3, 5))
     plan = methods.plan("sqr", 8, "sbd", {"block": "3,5"})
-    assert plan.parameters == (("sums", "here"), ("e", "2"), ("block", "3,5"))
+    assert plan.parameters == (("e", "2"), ("block", "3,5"))
+    plan = methods.plan("sqr", 8, "sbd", {"sums": "there"})
+    assert plan.parameters == (("sums", "there"), ("e", "2"), ("block", "4"))
 
 
 @pytest.mark.usefixtures("three_parameters")
