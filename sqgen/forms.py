@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
-from typing import cast
 
 Form = dict[int, int]  # atom -> coefficient; never changed once made
 ONE = 0  # the atom that is always 1
@@ -44,6 +43,7 @@ class Atoms:
         self.relation: dict[int, Relation] = {}
         self.factors: dict[int, tuple[int, ...]] = {}  # of a product, in order; none of them is a product itself
         self._products: dict[tuple[int, ...], int] = {}
+        self.parts: dict[int, Form] = {}  # of an atom that was taken apart later, as the bit that BST copies
         self.signs: set[int] = set()  # bits that masks were made of
         self.here = 0  # address of the instruction that is being executed
         self.in_vain = 0  # terms touched in looking for bounds and not finding them
@@ -238,6 +238,10 @@ class _Bounds:
         """Add coefficient * atom / 2^shift; an atom that this case has fixed is a number."""
         if atom in self.fixed:
             atom, coefficient = ONE, coefficient * self.fixed[atom]
+        elif atom in self.atoms.parts:
+            for part, weight in self.atoms.parts[atom].items():
+                self.add(part, coefficient * weight)
+            return
         before = self.form.get(atom, 0)
         after = before + coefficient
         least, greatest = self.atoms.low[atom], self.atoms.high[atom]
@@ -275,10 +279,10 @@ class _Bounds:
             atom = -heappop(self.heap)[1]
             self.seen.discard(atom)
             coefficient = self.form.get(atom)
-            if coefficient is not None:
-                relation = self.atoms.relation[atom]
-                self.below.update(relation.digits[:-1])
-                self.replace(atom, coefficient, *cast(tuple[Form, int], self.definition(atom)))
+            found = None if coefficient is None else self.definition(atom)
+            if coefficient is not None and found is not None:
+                self.below.update(self.atoms.relation[atom].digits[:-1])
+                self.replace(atom, coefficient, *found)
 
     def reduced_sum(self) -> Form:
         """The form with everything reduced but for the digits below the carries."""
@@ -295,6 +299,8 @@ class _Bounds:
         relation = self.atoms.relation.get(atom)
         if relation is None or (atom != relation.digits[-1] and relation.digits[-1] not in self.fixed):
             return None
+        if len(relation.form) == 1 and self.atoms.parts.keys() >= relation.form.keys():
+            return None  # it would bring the whole back, of which this is a part
         weights = dict(zip(relation.digits, relation.weights, strict=True))
         weight = weights.pop(atom)
         return combine([(1, relation.form), (-1, weights)]), weight

@@ -73,7 +73,7 @@ class State:
     bases: Mapping[int, str]
     opaque: frozenset[int]  # flags that no value is known of
     watched: frozenset[int]  # the stack pointer and the interrupt flag
-    unread: Callable[[int], bool]  # whether a flag's new value is written again before anything reads it
+    unread: Callable[[State, int], bool]  # whether a flag's new value is written again before anything reads it
     fixed: dict[int, int] = field(default_factory=dict)
     path: list[int] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
@@ -210,7 +210,7 @@ class State:
 
     def ignored(self, slot: int) -> bool:
         """Whether the code drops what it puts into `slot`."""
-        return slot == LOST or (slot >= 0 and self.contract.isa.widths[slot] == 1 and self.unread(slot))
+        return slot == LOST or (slot >= 0 and self.contract.isa.widths[slot] == 1 and self.unread(self, slot))
 
     def shifted(self, form: Form, lower: Form, width: int) -> Form:
         return {atom: c >> width for atom, c in combine([(1, form), (-1, lower)]).items()}
@@ -269,6 +269,7 @@ class State:
             rest = {atom: c for atom, c in value.items() if atom != whole}
             return combine([(1, rest), (value[whole], digits)])
 
+        self.atoms.parts[whole] = digits
         self.slots = [cast(Value, refined(slot)) for slot in self.slots]
         self.memory = {key: cast(Cell, refined(cell)) for key, cell in self.memory.items()}
 
