@@ -19,6 +19,7 @@ from heapq import heappop, heappush
 
 Form = dict[int, int]  # atom -> coefficient; never changed once made
 ONE = 0  # the atom that is always 1
+BUDGET = 100_000  # terms touched at most to show one carry impossible while walking
 IN_VAIN = 500_000  # terms touched at most in one proof to look for bounds that are not found
 ZERO: Form = {}
 
@@ -44,6 +45,7 @@ class Atoms:
         self.factors: dict[int, tuple[int, ...]] = {}  # of a product, in order; none of them is a product itself
         self._products: dict[tuple[int, ...], int] = {}
         self.parts: dict[int, Form] = {}  # of an atom that was taken apart later, as the bit that BST copies
+        self.settled: set[int] = set()  # carries that `settle` has looked at
         self.signs: set[int] = set()  # bits that masks were made of
         self.here = 0  # address of the instruction that is being executed
         self.in_vain = 0  # terms touched in looking for bounds and not finding them
@@ -197,10 +199,41 @@ class Atoms:
         Each carry is replaced by (sum - digits below it) / 2^k; what was summed is reduced to operand limbs, so that
         it shows, for instance, that lo^2 + hi^2 - |lo - hi|^2 is not negative.
         """
-        search = _Bounds(self, form, fixed)
-        search.expand_carries()
-        least, greatest = self.range(search.reduced_sum())
-        return low <= -(-least >> search.shift) and greatest >> search.shift <= high
+        while True:
+            search = _Bounds(self, form, fixed)
+            search.expand_carries()
+            rest = search.reduced_sum()
+            least, greatest = self.range(rest)
+            if low <= -(-least >> search.shift) and greatest >> search.shift <= high:
+                return True
+            if not self.settle({atom: c for atom, c in rest.items() if atom not in search.below}):
+                return False
+
+    def settle(self, form: Form) -> bool:
+        """Find a carry in the form that is always zero, or always what a sign is, and make that its relation.
+
+        Code drops such carries: the last one of a square, and the last borrow of a conditional negation.
+        """
+        carries = {factor for atom in form for factor in self.factors.get(atom, (atom,))}
+        for carry in sorted(carries):
+            relation = self.relation.get(carry)
+            if relation is None or relation.digits[-1] != carry or carry in self.settled or not self.is_bit(carry):
+                continue
+            self.settled.add(carry)
+            value = self._settled_value(carry)
+            if value is not None:
+                self.relation[carry] = Relation((carry,), (1,), value)
+                return True
+        return False
+
+    def _settled_value(self, carry: int) -> Form | None:
+        """What a carry always is: zero, or the latest sign before it."""
+        if self.within({carry: 1}, 0, 0, {}, BUDGET):
+            return ZERO
+        sign = max((sign for sign in self.signs if sign < carry), default=None)
+        if sign and all(self.within({carry: 1}, value, value, {sign: value}, BUDGET) for value in (0, 1)):
+            return {sign: 1}
+        return None
 
     def _shown(self, form: Form, fixed: Mapping[int, int], budget: int, wanted: Callable[[int, int], bool]) -> bool:
         """Whether bounds as wanted are found with `budget` terms touched, and while not too many were in vain."""
