@@ -110,7 +110,7 @@ class Atoms:
         done: Form = {}
         heap: list[tuple[int, int]] = []
         for atom in form:
-            self._queue(atom, fixed, heap)
+            self.queue(atom, fixed, heap)
         while heap:
             pivot, atom = heappop(heap)
             coefficient = rest.pop(atom, 0)
@@ -119,17 +119,17 @@ class Atoms:
             if pivot == 1:
                 done[atom] = done.get(atom, 0) + coefficient
                 continue
-            for other, factor in self._replaced(atom, -pivot, fixed).items():
+            for other, factor in self.replaced(atom, -pivot, fixed).items():
                 if other in rest:
                     rest[other] += coefficient * factor
                 else:
                     rest[other] = coefficient * factor
-                    self._queue(other, fixed, heap)
+                    self.queue(other, fixed, heap)
         if modulus:
             done = {atom: coefficient % modulus for atom, coefficient in done.items()}
         return {atom: coefficient for atom, coefficient in done.items() if coefficient}
 
-    def _queue(self, atom: int, fixed: Mapping[int, int], heap: list[tuple[int, int]]) -> None:
+    def queue(self, atom: int, fixed: Mapping[int, int], heap: list[tuple[int, int]]) -> None:
         """Push (minus the latest factor that can be replaced, atom), or (1, atom) for one that stays as it is."""
         pivot = -1
         for factor in reversed(self.factors.get(atom, (atom,))):
@@ -139,7 +139,7 @@ class Atoms:
                 break
         heappush(heap, (-pivot, atom))
 
-    def _replaced(self, atom: int, pivot: int, fixed: Mapping[int, int]) -> Form:
+    def replaced(self, atom: int, pivot: int, fixed: Mapping[int, int]) -> Form:
         """The atom with its factor `pivot` replaced."""
         replacement = self._replacement(pivot, fixed)
         assert replacement is not None
@@ -160,7 +160,7 @@ class Atoms:
         """What `atom` is replaced by, None if it stays."""
         for factor in reversed(self.factors.get(atom, (atom,))):
             if self._replacement(factor, fixed) is not None:
-                return self._replaced(atom, factor, fixed)
+                return self.replaced(atom, factor, fixed)
         return None
 
     def _replacement(self, atom: int, fixed: Mapping[int, int]) -> Form | None:
@@ -201,12 +201,9 @@ class Atoms:
         """
         while True:
             search = _Bounds(self, form, fixed)
-            search.expand_carries()
-            rest = search.reduced_sum()
-            least, greatest = self.range(rest)
-            if low <= -(-least >> search.shift) and greatest >> search.shift <= high:
+            if search.reduced_until(lambda least, greatest: low <= least and greatest <= high):
                 return True
-            if not self.settle({atom: c for atom, c in rest.items() if atom not in search.below}):
+            if not self.settle({atom: c for atom, c in search.form.items() if atom not in search.below}):
                 return False
 
     def settle(self, form: Form) -> bool:
@@ -257,6 +254,7 @@ class _Bounds:
         self.low = self.high = 0
         self.heap: list[tuple[bool, int]] = []  # highest digits before all others, later atoms before earlier ones
         self.seen: set[int] = set()
+        self.below: set[int] = set()  # digits below those that `expand_carries` replaced
         self.touched = 0  # terms changed so far
         for atom, coefficient in form.items():
             self.add(atom, coefficient)
@@ -305,9 +303,33 @@ class _Bounds:
                 return True
         return False
 
+    def reduced_until(self, wanted: Callable[[int, int], bool]) -> bool:
+        """Replace all highest digits, then lowest ones, latest first, until the range is as wanted.
+
+        The digits below the highest ones stay: together they are what is left when those have been carried out.
+        """
+        self.expand_carries()
+        waiting: list[tuple[int, int]] = []
+        for atom in self.form:
+            self.atoms.queue(atom, self.fixed, waiting)
+        while waiting:
+            pivot, atom = heappop(waiting)
+            coefficient = self.form.get(atom)
+            if coefficient is not None and atom not in self.below:
+                if pivot == 1:
+                    break
+                self.add(atom, -coefficient)
+                for other, factor in self.atoms.replaced(atom, -pivot, self.fixed).items():
+                    for part in self.atoms.parts.get(other, (other,)):
+                        if part not in self.form:
+                            self.atoms.queue(part, self.fixed, waiting)
+                    self.add(other, coefficient * factor)
+            if (not waiting or waiting[0][0] != pivot) and wanted(self.least(), self.greatest()):
+                return True
+        return False
+
     def expand_carries(self) -> None:
         """Replace highest digits until there are none; the digits below them are kept apart."""
-        self.below: set[int] = set()
         while self.heap and not self.heap[0][0]:
             atom = -heappop(self.heap)[1]
             self.seen.discard(atom)
@@ -316,12 +338,6 @@ class _Bounds:
             if coefficient is not None and found is not None:
                 self.below.update(self.atoms.relation[atom].digits[:-1])
                 self.replace(atom, coefficient, *found)
-
-    def reduced_sum(self) -> Form:
-        """The form with everything reduced but for the digits below the carries."""
-        kept = {atom: c for atom, c in self.form.items() if atom in self.below}
-        rest = {atom: c for atom, c in self.form.items() if atom not in self.below}
-        return combine([(1, kept), (1, self.atoms.reduce(rest, self.fixed))])
 
     def definition(self, atom: int) -> tuple[Form, int] | None:
         """(form, weight): weight * atom = form, for a highest digit, for a lowest one whose highest is fixed, and for a
