@@ -20,6 +20,7 @@ from heapq import heappop, heappush
 Form = dict[int, int]  # atom -> coefficient; never changed once made
 ONE = 0  # the atom that is always 1
 BUDGET = 100_000  # terms touched at most to show one carry impossible while walking
+SMALL = 4_000  # terms touched at most before other ways are tried
 IN_VAIN = 500_000  # terms touched at most in one proof to look for bounds that are not found
 ZERO: Form = {}
 
@@ -193,6 +194,14 @@ class Atoms:
         """Whether the form can be shown to lie outside low..high."""
         return self._shown(form, fixed, budget, lambda least, greatest: greatest < low or least > high)
 
+    def shown(self, form: Form, low: int, high: int, fixed: Mapping[int, int]) -> bool:
+        """Whether low <= form <= high can be shown in one way or the other, the likely ones first."""
+        return (
+            self.within(form, low, high, fixed, SMALL)
+            or self.bounded(form, low, high, fixed)
+            or self.within(form, low, high, fixed, BUDGET)
+        )
+
     def bounded(self, form: Form, low: int, high: int, fixed: Mapping[int, int]) -> bool:
         """Whether low <= form <= high can be shown for a sum of carries, by what they were carried out of.
 
@@ -225,7 +234,7 @@ class Atoms:
 
     def _settled_value(self, carry: int) -> Form | None:
         """What a carry always is: zero, or the latest sign before it."""
-        if self.within({carry: 1}, 0, 0, {}, BUDGET):
+        if self.shown({carry: 1}, 0, 0, {}):
             return ZERO
         sign = max((sign for sign in self.signs if sign < carry), default=None)
         if sign and all(self.within({carry: 1}, value, value, {sign: value}, BUDGET) for value in (0, 1)):
