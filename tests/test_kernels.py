@@ -27,7 +27,7 @@ SOME_SIZES = [
     *(("mul", bits, "product-scanning") for bits in (16, 24, 48, 80, 128, 168, 256)),
     *(("mul", bits, "operand-scanning") for bits in (16, 24, 40, 128, 168)),
     *(("sqr", 88, method) for method in methods.names() if methods.does(method, "sqr")),
-    *(("sqr", bits, method) for bits in (16, 24, 40, 64, 136, 256) for method in ("carry-catcher", "lazy-doubling")),
+    *(("sqr", bits, method) for bits in (16, 24, 40, 136) for method in ("carry-catcher", "lazy-doubling", "su")),
     *(("sqr", bits, "operand-caching") for bits in (16, 128, 160, 184)),
 ]
 EACH_METHOD = [

@@ -6,12 +6,14 @@ Counts are of the body, the program without saves and return, as the papers prin
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from conftest import compiled, kernel
 
-from sqgen import check
-from sqgen.plan import Apart, Double, Join, Product
+from sqgen import check, cover, methods
+from sqgen.cover import CoverError
+from sqgen.plan import Apart, Double, Join, Product, Store
 
 
 def counts(op: str, bits: int, method: str, **parameters: str) -> tuple[int, int, int]:
@@ -143,3 +145,50 @@ def test_lazy_doubling_takes_no_more_loads_than_the_paper_and_its_stores(bits: i
 def test_lazy_doubling_takes_no_more_cycles_than_published(bits: int, published: int, d: str) -> None:
     """[SBD13, Table 4]; the paper does not say which d, so either will do."""
     assert body("sqr", bits, "lazy-doubling", d=d) <= published
+
+
+# ---- su -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 9, 16])
+def test_su_doubles_each_product_column_by_column_and_then_adds_the_squares(n: int) -> None:
+    """[SHH, algorithm 2], steps 2 and 3 with their printed ranges, then step 5."""
+    wanted = [
+        *((j, i - j) for i in range(1, n) for j in range((i - 1) // 2 + 1)),
+        *((j, i - j) for i in range(n, 2 * n - 2) for j in range(i - n + 1, (i - 1) // 2 + 1)),
+        *((i, i) for i in range(n)),
+    ]
+    plan = compiled("sqr", n, "su").plan
+    assert [(cell.i, cell.j) for cell in plan.products()] == wanted
+    assert all(cell.times == (1 if cell.i == cell.j else 2) and not cell.caught for cell in plan.products())
+
+
+def test_su_as_printed_does_not_store_what_is_left_of_the_accumulator() -> None:
+    """[SHH, algorithm 2], step 4 stores limb 2n-1 and not 2n-2."""
+    plan = methods.plan("sqr", 4, "su", {})
+    stored = plan.steps.index(Store(6))
+    with pytest.raises(CoverError, match="column 7 is stored before the columns below it"):
+        cover.check(replace(plan, steps=plan.steps[:stored] + plan.steps[stored + 1 :]))
+
+
+def test_su_as_printed_loses_the_carry_between_the_squares() -> None:
+    """[SHH, algorithm 2], step 5.1 does not add q; Algorithm 1 adds it as c."""
+
+    def square(x: list[int], *, printed: bool) -> int:
+        n = len(x)
+        doubled = sum(2 * x[i] * x[j] << 8 * (i + j) for i in range(n) for j in range(i))
+        z = list(doubled.to_bytes(2 * n, "little"))
+        q = 0
+        for i in range(n):
+            q, z[2 * i] = divmod(z[2 * i] + x[i] * x[i] + (0 if printed else q), 256)
+            q, z[2 * i + 1] = divmod(z[2 * i + 1] + q, 256)
+        return int.from_bytes(bytes(z), "little")
+
+    assert square([0xFF, 0xFF], printed=False) == 0xFFFF**2 != square([0xFF, 0xFF], printed=True)
+
+
+@pytest.mark.parametrize("bits", [32, 128, 160])
+def test_su_loads_and_stores_each_limb_once_more_than_product_scanning(bits: int) -> None:
+    """[SHH, section 3]: a store for each column, then step 5 goes over 2n limbs, of which z_0 is known to be 0."""
+    n = bits // 8
+    assert counts("sqr", bits, "su") == (n + 2 * n - 1, 2 * n - 1 + 2 * n, n * (n + 1) // 2)

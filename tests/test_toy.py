@@ -31,6 +31,7 @@ REQUESTS = [
         ("sqr", "product-scanning", ""),
         ("sqr", "sbd", "1"),
         ("sqr", "sbd", "2"),
+        ("sqr", "su", ""),
         ("mul", "product-scanning", ""),
         ("mul", "operand-scanning", ""),
     )
