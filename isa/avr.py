@@ -5,7 +5,7 @@ register is zero; all others are the allocator's.  The idioms (c, c+1, ... are l
 
 * a product: MUL, ADD c, ADC c+1, and ADC c+2 where `bounds` cannot exclude the carry; an empty limb is moved into;
 * a carry that a method catches: if it could run on beyond c+2, it is counted in a register of its own for that column;
-* stored limbs that come back: neighbours in one carry run;
+* stored limbs that come back: loaded to r1:r0, neighbours in one carry run;
 * a sum that is formed apart: LSL, ROL, ..., then the running sum is added to it, then the squares, each in a carry run;
 * doubling a block: LSL, ROL, ...; the bit that leaves it waits in T (MUL does not touch T), or, where the block is one
   column and T still holds the bit that came in, as a mask made by SBC p, p and taken back by LSR p;
@@ -210,11 +210,16 @@ class _Lowering:
         return f"columns {column}:{column - 1} are at most 0x{self.sum.reach(column):x}, so no carry"
 
     def load(self, columns: Sequence[int]) -> None:
-        """Add stored limbs of the result back, neighbours in one carry run."""
-        stored = {column: self.build.limb(f"r{column}") for column in columns}
-        for column, limb in stored.items():
+        """Add stored limbs of the result back, neighbours in one carry run.
+
+        No product is waiting, so that two of them can be loaded to r1:r0; those that the sum lacks become its limbs.
+        """
+        free = [HIGH, LOW]
+        stored: dict[int, Virtual | str] = {}
+        for column in columns:
+            stored[column] = free.pop() if column in self.limbs and free else self.build.limb(f"r{column}")
             self.sum.add_limb(column)
-            self.build.memory("load", limb, Memory("r", column))
+            self.build.memory("load", stored[column], Memory("r", column))
         carry = self.run(columns, stored)
         self.ripple(columns[-1], carry)
 
