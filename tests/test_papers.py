@@ -13,7 +13,7 @@ from conftest import compiled, kernel
 
 from sqgen import check, cover, methods
 from sqgen.cover import CoverError
-from sqgen.plan import Apart, Double, Join, Product, Store
+from sqgen.plan import Apart, Block, Double, Join, Load, Plan, Product, Store
 
 
 def counts(op: str, bits: int, method: str, **parameters: str) -> tuple[int, int, int]:
@@ -41,11 +41,15 @@ def body(op: str, bits: int, method: str, **parameters: str) -> int:
         ("mul", "hybrid", 2904),
         ("mul", "operand-caching", 2395),
         ("mul", "consecutive-operand-caching", 2356),
+        ("mul", "full-operand-caching", 2356),
         ("sqr", "yang", 3009),
     ],
 )
 def test_a_method_takes_no_more_cycles_than_published(op: str, method: str, published: int) -> None:
-    """[SBD13, Table 3], at 160 bits; the squarings of its Table 4 stand below."""
+    """[SBD13, Table 3], at 160 bits; the squarings of its Table 4 stand below.
+
+    Full operand caching is the consecutive one where e divides n [COC15], as e = 10 does.
+    """
     assert body(op, 160, method) <= published
 
 
@@ -58,6 +62,63 @@ def test_operand_caching_takes_no_more_loads_than_the_papers_and_their_stores(me
     saved = e * (n // e - 1) if method == "consecutive-operand-caching" else 0
     assert (stores, products) == (n * n // e + n, n * n)
     assert loads <= 2 * n * n // e - saved == printed
+
+
+# ---- full operand caching -------------------------------------------------------------------------------------------
+
+
+def caching(method: str, n: int, e: int) -> Plan:
+    return methods.plan("mul", n, method, {"e": str(e)})
+
+
+@pytest.mark.parametrize(("n", "e"), [(14, 4), (5, 2), (24, 10), (25, 10), (7, 5), (11, 5)])
+def test_full_operand_caching_is_operand_caching_if_few_limbs_are_left_over(n: int, e: int) -> None:
+    """[COC15, section III.H, case 1]: 0 < n - re <= e/2."""
+    assert caching("full-operand-caching", n, e).steps == caching("operand-caching", n, e).steps
+
+
+@pytest.mark.parametrize(("n", "e"), [(8, 4), (20, 10), (12, 4)])
+def test_full_operand_caching_is_the_consecutive_one_if_none_are_left_over(n: int, e: int) -> None:
+    assert caching("full-operand-caching", n, e).steps == caching("consecutive-operand-caching", n, e).steps
+
+
+@pytest.mark.parametrize(("n", "e"), [(15, 4), (8, 3), (23, 4), (28, 10), (27, 10), (24, 5)])
+def test_full_operand_caching_stores_fewer_limbs_on_the_way_if_many_are_left_over(n: int, e: int) -> None:
+    """[COC15, section III.H, case 2]: e/2 < n - re < e; 2(e - (n - re)) memory accesses fewer, half of them stores."""
+
+    def accesses(plan: Plan) -> tuple[int, int]:
+        return sum(isinstance(step, Load) for step in plan.steps), sum(isinstance(step, Store) for step in plan.steps)
+
+    fewer = e - n % e
+    loads, stores = accesses(caching("consecutive-operand-caching", n, e))
+    assert accesses(caching("full-operand-caching", n, e)) == (loads - fewer, stores - fewer)
+
+
+@pytest.mark.parametrize(("method", "last"), [("consecutive-operand-caching", 22), ("full-operand-caching", 21)])
+def test_the_limbs_that_wait_are_those_of_the_papers_example(method: str, last: int) -> None:
+    """[COC15, section III.H, Fig. 6 and 7]: n = 15, e = 4; C[4] to C[22], or to C[21], are stored by the bottom row."""
+    steps = caching(method, 15, 4).steps
+    start = steps.index(Block("row 0")), steps.index(Block("row 1")), steps.index(Block("row 2"))
+    stored = {step.column for step in steps[start[0] : start[1]] if isinstance(step, Store)}
+    loaded = {step.column for step in steps[start[1] : start[2]] if isinstance(step, Load)}
+    assert stored == set(range(last + 1)) and loaded == set(range(4, last + 1))
+    a7 = [step.j for step in steps[start[1] : start[2]] if isinstance(step, Product) and step.i == 7]
+    assert a7 == list(range(15 if last == 21 else 11))  # "fully used throughout"
+
+
+@pytest.mark.parametrize("n", [21, 23, 24, 25])
+def test_full_operand_caching_loads_less_than_operand_caching_that_forgets_its_top(n: int) -> None:
+    """[COC15, section III.H, case 1]: the m = n - re limbs of B that the top has loaded are not loaded again.
+
+    Without that, row p loads 2(n - pe) operand limbs and 2(n - (p+1)e) of the result, the top 2m [HW11]: 2n^2/e in all
+    where e divides n.
+    """
+    e = 10
+    r, m = divmod(n, e)
+    forgetful = sum(2 * (n - p * e) + 2 * (n - (p + 1) * e) for p in range(r)) + 2 * m
+    loads, stores, products = counts("mul", 8 * n, "full-operand-caching", e=str(e))
+    assert loads <= forgetful - m
+    assert (stores, products) == (sum(2 * (n - p * e) for p in range(r)) + 2 * m, n * n)
 
 
 # ---- sbd in memory --------------------------------------------------------------------------------------------------
