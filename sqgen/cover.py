@@ -7,7 +7,24 @@ once, every result limb must be stored, and nothing may come too late to be coun
 
 from __future__ import annotations
 
-from .plan import Apart, Block, Double, Gather, Join, Load, Plan, Product, Store
+import itertools
+from collections import Counter
+
+from .plan import (
+    Apart,
+    Block,
+    Difference,
+    Double,
+    Gather,
+    Join,
+    Load,
+    Part,
+    Plan,
+    Product,
+    Recombine,
+    Slice,
+    Store,
+)
 
 
 class CoverError(ValueError):
@@ -33,6 +50,8 @@ class _Replay:
         self.stored: set[int] = set()
         self.pending: set[int] = set()  # columns of the sum that hold something not yet stored
         self.caught: set[int] = set()  # columns at which carries wait
+        self.differences: dict[str, tuple[Slice, Slice, Slice]] = {}  # by sign: where it lies, and what of what
+        self.formed: list[tuple[Slice, Slice, Slice]] = []  # parts: where they lie, and their factors
 
     def fail(self, message: str) -> None:
         raise CoverError(f"{self.plan.method}, {self.plan.limbs} limbs: {message}")
@@ -46,7 +65,7 @@ class _Replay:
             case Double():
                 self.double(step)
             case Apart() | Join():
-                self.part(apart=isinstance(step, Apart))
+                self.switch(apart=isinstance(step, Apart))
             case Gather(last):
                 self.caught = {column for column in self.caught if column >= last}
             case Load(column):
@@ -55,6 +74,12 @@ class _Replay:
                 self.store(column)
             case Block():
                 pass
+            case Difference(sign, into, left, right):
+                self.differences[sign] = (into, left, right)
+            case Part():
+                self.part(step)
+            case Recombine():
+                self.recombine(step)
             case _:
                 self.fail(f"unknown step {step}")
 
@@ -68,7 +93,8 @@ class _Replay:
         if cell.caught and cell.column + 2 < 2 * n:  # no carry leaves the result
             self.caught.add(cell.column + 2)
 
-    def part(self, *, apart: bool) -> None:
+    def switch(self, *, apart: bool) -> None:
+        """Products go to a sum of their own, or to the running one again."""
         if self.caught:
             self.fail(f"carries caught at columns {sorted(self.caught)} wait where another sum begins")
         if not (apart or self.apart):
@@ -101,6 +127,68 @@ class _Replay:
         self.stored.add(column)
         self.pending.discard(column)
 
+    # ---- products of parts ------------------------------------------------------------------------------------
+
+    def part(self, step: Part) -> None:
+        """A product formed by another plan: its cells, where it lies in the result."""
+        check(step.plan)
+        if not (step.left.count == step.right.count == step.plan.limbs) or step.into.count != 2 * step.plan.limbs:
+            self.fail(f"{step.into} = {step.left} * {step.right} does not fit {step.plan.limbs} limbs")
+        if step.plan.op == "sqr" and step.left != step.right:
+            self.fail(f"{step.left} * {step.right} is no square")
+        self.formed.append((step.into, step.left, step.right))
+        if step.into.name == "r" and {step.left.name, step.right.name} <= {"a", "b"}:
+            if step.into.first != step.left.first + step.right.first:
+                self.fail(f"{step.left} * {step.right} does not begin at column {step.into.first}")
+            self.add(_cells(_limbs(step.left), _limbs(step.right)))
+            self.stored |= set(range(step.into.first, step.into.first + step.into.count))
+
+    def add(self, cells: Counter[tuple[int, int]], times: int = 1) -> None:
+        """Count cells that lie in their own columns."""
+        for (i, j), weight in cells.items():
+            key = (min(i, j), max(i, j)) if self.plan.triangle else (i, j)
+            self.weight[key] = self.weight.get(key, 0) + times * weight
+
+    def recombine(self, step: Recombine) -> None:
+        """L + H - M, written out as cells: what does not belong into its column must cancel."""
+        half = step.half
+        low, high = self.held(Slice("r", 0, 2 * half)), self.held(Slice("r", 2 * half, 2 * (self.plan.limbs - half)))
+        *_, first, second = self.held(step.middle)
+        found: Counter[tuple[int, int, int]] = Counter()
+        for (_, left, right), times, shift in ((low, 1, half), (high, 1, -half)):
+            for (i, j), weight in _cells(_limbs(left), _limbs(right)).items():
+                found[i, j, i + j + shift] += times * weight
+        x, y = self.difference(first, step.signs[:1]), self.difference(second, step.signs[-1:])
+        for i, of_i in enumerate(x):
+            for j, of_j in enumerate(y):
+                for (k, one), (m, other) in itertools.product(of_i.items(), of_j.items()):
+                    found[k, m, half + i + j] -= one * other
+        if self.plan.op == "sqr":
+            found = _unordered(found)
+        strange = [cell for cell, weight in found.items() if weight and cell[0] + cell[1] != cell[2]]
+        if strange:
+            self.fail(f"cell {strange[0][:2]} lands in column {strange[0][2]}")
+        self.add(Counter({cell[:2]: weight for cell, weight in found.items() if weight}))
+
+    def held(self, where: Slice) -> tuple[Slice, Slice, Slice]:
+        """The part that lies there."""
+        for part in reversed(self.formed):
+            if part[0] == where:
+                return part
+        self.fail(f"{where} holds no product")
+        raise AssertionError
+
+    def difference(self, where: Slice, signs: tuple[str, ...]) -> list[Counter[int]]:
+        """The limbs of the difference that lies there, without its sign, as sums of operand limbs."""
+        for sign, (into, left, right) in self.differences.items():
+            if into == where and (not signs or signs == (sign,)):
+                limbs = [Counter(dict(limb)) for limb in _limbs(left)]
+                for limb, other in zip(limbs, _limbs(right), strict=False):
+                    limb.subtract(other)
+                return limbs
+        self.fail(f"{where} is no difference of this sign")
+        raise AssertionError
+
     def finish(self) -> None:
         if self.apart:
             self.fail("a sum that was kept apart is never joined")
@@ -118,3 +206,21 @@ class _Replay:
         missing = [column for column in range(2 * n) if column not in self.stored]
         if missing or len(self.stored) != 2 * n:
             self.fail(f"columns {missing or sorted(self.stored)[2 * n :]} are stored wrongly")
+
+
+def _limbs(which: Slice) -> list[Counter[int]]:
+    """Each limb of a slice of an operand as a sum of operand limbs."""
+    return [Counter({which.first + index: 1}) for index in range(which.count)]
+
+
+def _cells(left: list[Counter[int]], right: list[Counter[int]]) -> Counter[tuple[int, int]]:
+    """The cells of a product."""
+    return Counter((i, j) for of_i in left for of_j in right for i in of_i for j in of_j)
+
+
+def _unordered(cells: Counter[tuple[int, int, int]]) -> Counter[tuple[int, int, int]]:
+    """Cells of a square: (i, j) and (j, i) are one."""
+    found: Counter[tuple[int, int, int]] = Counter()
+    for (i, j, column), weight in cells.items():
+        found[min(i, j), max(i, j), column] += weight
+    return found

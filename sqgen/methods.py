@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import itertools
 import pkgutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol, cast
 
@@ -14,6 +15,9 @@ from .errors import UserError
 from .places import folder
 from .plan import Plan, Step
 from .table import nearest
+
+
+Known = Callable[[str, str, int], Mapping[str, str]]  # good parameters of (method, operation, limbs)
 
 
 @dataclass(frozen=True)
@@ -34,6 +38,7 @@ class Values:
 
     numbers: Mapping[str, tuple[int, ...]]
     words: Mapping[str, str]
+    part: Callable[[str, str, int], Plan]  # of (method, operation, limbs)
 
     def many(self, name: str) -> tuple[int, ...]:
         return self.numbers[name]
@@ -43,6 +48,14 @@ class Values:
 
     def word(self, name: str) -> str:
         return self.words[name]
+
+    def names(self) -> Iterator[str]:
+        """Of all parameters."""
+        return itertools.chain(self.numbers, self.words)
+
+    def leaf(self, op: str, limbs: int) -> Plan:
+        """The plan of a part by the method that the parameter `leaf` names."""
+        return self.part(self.words["leaf"], op, limbs)
 
     def text(self, name: str) -> str:
         """As one writes it after `-p NAME=`."""
@@ -85,8 +98,14 @@ def picture(name: str) -> str:
     return inspect.cleandoc(method(name).__doc__)
 
 
-def values(name: str, given: Mapping[str, str], columns: int) -> Values:
+def _nothing(method: str, op: str, limbs: int) -> Mapping[str, str]:
+    """No parameters are known."""
+    return {}
+
+
+def values(name: str, given: Mapping[str, str], columns: int, known: Known = _nothing) -> Values:
     """Defaults and given values of a method's parameters, checked.  `columns` bounds every one, defaults silently.
+    Parts are planned with the parameters that are `known` to be good.
 
     Raises UserError for an unknown name, an unknown word, a value that is no number, or one out of range.
     """
@@ -104,7 +123,7 @@ def values(name: str, given: Mapping[str, str], columns: int) -> Values:
             numbers[key] = _numbers(name, parameter, given[key], columns)
         else:
             numbers[key] = tuple(min(int(part), columns) for part in parameter.default.split(","))
-    return Values(numbers, words)
+    return Values(numbers, words, lambda method, op, limbs: plan(op, limbs, method, known(method, op, limbs), known))
 
 
 def _word(name: str, parameter: Parameter, text: str) -> str:
@@ -128,7 +147,7 @@ def _numbers(name: str, parameter: Parameter, text: str, columns: int) -> tuple[
     return numbers
 
 
-def plan(op: str, limbs: int, name: str, given: Mapping[str, str]) -> Plan:
+def plan(op: str, limbs: int, name: str, given: Mapping[str, str], known: Known = _nothing) -> Plan:
     """The method's plan for `limbs` limbs, its cover checked.  Raises UserError for what the method cannot do.
 
     The plan names its parameters, but not the words that stand at their default: they are the method as such.
@@ -136,7 +155,7 @@ def plan(op: str, limbs: int, name: str, given: Mapping[str, str]) -> Plan:
     chosen = method(name)
     if not does(name, op):
         raise UserError(f"method '{name}' cannot do {op}; these can: {', '.join(names(op))}")
-    checked = values(name, given, 2 * limbs)
+    checked = values(name, given, 2 * limbs, known)
     shown = tuple((p.name, checked.text(p.name)) for p in chosen.PARAMETERS if checked.words.get(p.name) != p.default)
     made = Plan(op, limbs, name, shown, tuple(chosen.steps(op, limbs, checked)))
     cover.check(made)

@@ -75,7 +75,61 @@ class Block:
     title: str
 
 
-Step = Product | Double | Apart | Join | Gather | Load | Store | Block
+@dataclass(frozen=True)
+class Slice:
+    """`count` limbs of a number, from limb `first`: "a", "b" the operands, "r" the result, others are made by steps."""
+
+    name: str
+    first: int
+    count: int
+
+    def __str__(self) -> str:
+        return f"{self.name}[{self.first}..{self.first + self.count})"
+
+    def part(self, first: int, count: int) -> Slice:
+        """`count` limbs of these, from `first` on."""
+        return Slice(self.name, self.first + first, count)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """into = |left - right|, the sign kept under the name `sign`.  `right` may be shorter than the other two.
+
+    A name of its own (not "r") means that the limbs stay in registers.
+    """
+
+    sign: str
+    into: Slice
+    left: Slice
+    right: Slice
+
+
+@dataclass(frozen=True)
+class Part:
+    """into = left * right by another plan, as a function that is called or in place."""
+
+    plan: Plan
+    into: Slice
+    left: Slice
+    right: Slice
+    called: bool
+
+
+@dataclass(frozen=True)
+class Recombine:
+    """Karatsuba's last step: the result holds L, 2 * `half` limbs, and H above; add L + H - M at column `half`.
+
+    `middle` is |M|; it is negative if one of the two `signs` is and the other is not.  A square has no signs.
+    `looped`: by a loop over groups of columns.
+    """
+
+    half: int
+    middle: Slice
+    signs: tuple[str, ...]
+    looped: bool = False
+
+
+Step = Product | Double | Apart | Join | Gather | Load | Store | Block | Difference | Part | Recombine
 
 
 @dataclass(frozen=True)
@@ -93,6 +147,10 @@ class Plan:
         """Whether it visits one cell of (i, j) and (j, i): a square, unless it has cells on either side."""
         sides = {cell.i < cell.j for cell in self.products() if cell.i != cell.j}
         return self.op == "sqr" and len(sides) < 2
+
+    def parts(self) -> Iterator[Part]:
+        """The products that other plans form."""
+        return (step for step in self.steps if isinstance(step, Part))
 
     def products(self) -> Iterator[Product]:
         """The cells in the order of their visits."""
@@ -131,6 +189,14 @@ class Plan:
                     lines.append(f"  column {column}: + r{column}")
                 case Store(column):
                     lines.append(f"  r{column} = column {column}")
+                case Difference(sign, into, left, right):
+                    lines.append(f"  {into} = |{left} - {right}|, negative if {sign}")
+                case Part(plan, into, left, right, called):
+                    lines.append(f"  {into} = {left} * {right}{', called' if called else ''}:")
+                    lines += [f"  {line}" for line in plan.text().splitlines()]
+                case Recombine(half, middle, signs):
+                    sign = f", its sign that of {' * '.join(signs)}" if signs else ""
+                    lines.append(f"  column {half}: + L + H - {middle}{sign}")
         return "\n".join(lines) + "\n"
 
 
