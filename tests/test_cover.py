@@ -92,6 +92,8 @@ def test_every_method_forms_the_product_at_every_size(op: str, name: str, limbs:
 @pytest.mark.parametrize("name", methods.names("mul"))
 def test_a_method_for_products_squares_by_visiting_the_same_cells(name: str) -> None:
     square, product = (methods.plan(op, 9, name, {}) for op in ("sqr", "mul"))
+    if not list(square.products()):
+        pytest.skip("made of products of parts")
     if square.triangle:  # a method for squares as well
         assert "sqr" in methods.method(name).OPS
     else:
