@@ -29,7 +29,7 @@
     derived = { load = "3*n" }          # not printed: from the definition of the method, or from printed figures
     summary = "mean"                    # of the rows above: mean, min or max
     place = "abstract"                  # where it stands, if not in the table
-    ours = [{ method = "sbd", parameters = { block = "4" } }]
+    ours = [{ method = "sbd", parameters = { block = "4" }, times = 2 }]    # the figures of two such kernels
 
 `op`, `bits`, `where` and `ours` of a table hold for rows that do not say their own.
 """
@@ -50,17 +50,19 @@ from .table import nearest
 
 @dataclass(frozen=True)
 class Ours:
-    """A kernel of ours; `measure` is the one figure of it that is wanted, "" for all."""
+    """A kernel of ours, `times` over; `measure` is the one figure of it that is wanted, "" for all."""
 
     op: str
     method: str
     parameters: tuple[tuple[str, str], ...] = ()
     measure: str = ""
+    times: int = 1
 
     @property
     def label(self) -> str:
         """As one writes it on the command line."""
-        return self.method + "".join(f" -p {name}={value}" for name, value in self.parameters)
+        many = f"{self.times} x " if self.times > 1 else ""
+        return many + self.method + "".join(f" -p {name}={value}" for name, value in self.parameters)
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,7 @@ class Reason:
 
 @dataclass(frozen=True)
 class Row:
-    """A row at one size; `bits` is 0 for a summary of other rows.  `label`: its name, with the size if there are more."""
+    """A row at one size; `bits` is 0 for a summary of other rows.  `label`: its name, and its size if it has many."""
 
     name: str
     label: str
@@ -194,7 +196,8 @@ def _of_size(value: str | dict[str, str], bits: int) -> str:
 
 def _ours(entry: dict[str, Any], around: dict[str, Any]) -> Ours:
     op = entry.get("op") or around["op"]
-    return Ours(op, entry["method"], tuple(entry.get("parameters", {}).items()), entry.get("measure", ""))
+    parameters = tuple(entry.get("parameters", {}).items())
+    return Ours(op, entry["method"], parameters, entry.get("measure", ""), entry.get("times", 1))
 
 
 def _reasons(entries: dict[str, dict[str, dict[str, str]]]) -> Iterator[Reason]:

@@ -127,8 +127,8 @@ def reproduction_table(filled: Reproduction) -> str:
     """A paper's table with ours below each row, where they differ, and below that why."""
     heads = ("", *filled.table.columns.values())
     notes = [f"{name}:\n" + "".join(map(_item, items)) for name, items in _notes(filled)]
-    title = "\n".join(textwrap.wrap(_reproduction_title(filled.table), WIDTH))
-    return "\n".join([f"{title}\n", _table(heads, _lines(filled), numbers=True), *notes])
+    lines = textwrap.wrap(_reproduction_title(filled.table), WIDTH) + textwrap.wrap(filled.table.holds, WIDTH)
+    return "\n".join([*lines, "", _table(heads, _lines(filled), numbers=True), *notes])
 
 
 def reproduction_markdown(filled: Reproduction) -> str:
@@ -136,7 +136,7 @@ def reproduction_markdown(filled: Reproduction) -> str:
     rows = [("", *filled.table.columns.values()), ("---", *("---:" for _ in filled.table.columns)), *_lines(filled)]
     table = "".join("| " + " | ".join(cell.strip().replace("|", "\\|") for cell in row) + " |\n" for row in rows)
     notes = [f"{name}:\n\n" + "".join(f"- {item}\n" for item in items) for name, items in _notes(filled)]
-    return "\n".join([f"### {_reproduction_title(filled.table)}\n", table, *notes])
+    return "\n".join([f"### {_reproduction_title(filled.table)}\n\n{filled.table.holds}\n", table, *notes])
 
 
 def papers_markdown(tables: Sequence[PaperTable]) -> str:

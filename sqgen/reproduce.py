@@ -130,8 +130,8 @@ def measure(request: Request) -> Measured:
             return Measured({}, f"{ours.label}: {error}")
         raise
     counts = body_counts(wanted.contract.isa, made.compiled.image, made.verdict.path)
-    figures = {name: Fraction(counts[kind]) for name, kind in CLASSES.items()}
-    return Measured({**figures, "total": Fraction(made.price.body), "bytes": Fraction(made.size)})
+    figures = {name: counts[kind] for name, kind in CLASSES.items()} | {"total": made.price.body, "bytes": made.size}
+    return Measured({name: Fraction(ours.times * figure) for name, figure in figures.items()})
 
 
 def fill(table: Table, measured: Mapping[Request, Measured]) -> Reproduction:
@@ -223,7 +223,8 @@ def _summary(row: Row, table: Table, above: Iterable[Result]) -> Iterator[Mine]:
         values = [mine.figures[column] for result in above for mine in result.mine if column in mine.figures]
         if values:
             figures[column] = rounded(SUMMARIES[row.summary](values), table.decimals.get(column, 0))
-    yield Mine("ours", {}, figures, () if figures else ("no method here",))
+    if figures:
+        yield Mine("ours", {}, figures, ())
 
 
 # ---- why, and records for programs ----------------------------------------------------------------------------------
@@ -232,7 +233,7 @@ def _summary(row: Row, table: Table, above: Iterable[Result]) -> Iterator[Mine]:
 def why(table: Table, result: Result, mine: Mine, column: str) -> str:
     """The reason for a difference, "" if there is none or it follows from other columns."""
     difference = result.difference(mine, column)
-    if not difference or column not in mine.methods or _follows(table, column):
+    if not difference or column not in mine.methods or _follows(table, result, mine, column):
         return ""
     ours = mine.methods[column]
     than = "fewer" if difference < 0 else "more"
@@ -244,10 +245,11 @@ def why(table: Table, result: Result, mine: Mine, column: str) -> str:
     return "not explained"
 
 
-def _follows(table: Table, column: str) -> bool:
-    """Whether a figure is what it is because of the others in its row."""
-    parts = "load" in table.columns
-    return column == "total" if parts else column in table.computed
+def _follows(table: Table, result: Result, mine: Mine, column: str) -> bool:
+    """Whether a figure differs because others in its row do: a total, or what is computed from them."""
+    computed = {name for name in table.computed if name != "others"} | ({"total"} if "load" in table.columns else set())
+    parts = [other for other in table.columns if other not in computed]
+    return column in computed and any(result.difference(mine, part) for part in parts)
 
 
 def records(filled: Reproduction) -> Iterator[dict[str, Any]]:
