@@ -4,6 +4,7 @@ Registers by role: r1:r0 is where MUL leaves a product, X walks over the result,
 register is zero; all others are the allocator's.  The idioms (c, c+1, ... are limbs of the sum):
 
 * a product: MUL, ADD c, ADC c+1, and ADC c+2 where `bounds` cannot exclude the carry; an empty limb is moved into;
+* a carry that a method catches: if it could run on beyond c+2, it is counted in a register of its own for that column;
 * stored limbs that come back: neighbours in one carry run;
 * doubling a block: LSL, ROL, ...; the bit that leaves it waits in T (MUL does not touch T), or, where the block is one
   column and T still holds the bit that came in, as a mask made by SBC p, p and taken back by LSR p;
@@ -15,15 +16,14 @@ Sources: research/avr.md and avr_kernels.md, patterns 3, 4, 6, 7, 8 and 9; [SBD1
 
 from __future__ import annotations
 
-import itertools
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import cast
 
 from sqgen.bounds import Sum
 from sqgen.code import Builder, Code, CodeError, Flag, Function, Memory, Op, Virtual, check_flags
-from sqgen.plan import Block, Double, Load, Plan, Product, Store
+from sqgen.plan import Block, Double, Gather, Load, Plan, Product, Step, Store
 from sqgen.table import Isa
 
 LOW, HIGH = "r0", "r1"  # the product
@@ -33,11 +33,10 @@ NEEDS = ("mul", "movw")  # instructions a core must have
 
 def pointers(plan: Plan) -> dict[str, str]:
     """Which pointer register walks over which buffer."""
+    again = any(isinstance(step, Load) for step in plan.steps)  # the result is read again: it needs displacements
     if plan.op == "sqr":
-        return {"r": "X", "a": "Z"}
-    if any(isinstance(step, Load) for step in plan.steps):  # the result is read again: it needs displacements
-        return {"r": "Z", "a": "X", "b": "Y"}
-    return {"r": "X", "a": "Y", "b": "Z"}
+        return {"r": "Z", "a": "Y"} if again else {"r": "X", "a": "Z"}
+    return {"r": "Z", "a": "X", "b": "Y"} if again else {"r": "X", "a": "Y", "b": "Z"}
 
 
 def lower(plan: Plan, isa: Isa) -> Code:
@@ -57,6 +56,7 @@ class _Lowering:
             for base in ("a", "b")
             if base in self.pointers
         }
+        self.caught: dict[int, Virtual] = {}  # carries that wait, by column
         self.top = 2 * plan.limbs - 1
         self.doubling_in_t: Flag | None = None  # the bit doubled out of the last block, in T
         self.doubling_mask: Virtual | None = None  # the same as a mask
@@ -70,21 +70,9 @@ class _Lowering:
                 self.build.emit("movw", POINTERS[self.pointers[base]][0], low)
         self.zero = self.build.limb("zero")
         self.build.emit("eor", self.zero, self.zero, fresh=True)
-        steps = self.plan.steps
-        for index, step in enumerate(steps):
-            match step:
-                case Block(title):
-                    self.build.heading(title)
-                case Product() if not self.on_diagonal(step):
-                    self.product(step)
-                case Double(first, last):
-                    following = itertools.takewhile(lambda other: isinstance(other, Product), steps[index + 1 :])
-                    self.finish_block(first, last, cast(list[Product], list(following)))
-                case Load() if not index or not isinstance(steps[index - 1], Load):
-                    run = itertools.takewhile(lambda other: isinstance(other, Load), steps[index:])
-                    self.load([cast(Load, other).column for other in run])
-                case Store(column):
-                    self.store(column)
+        rest = deque(self.plan.steps)
+        while rest:
+            self.step(rest.popleft(), rest)
         self.build.emit("eor", HIGH, HIGH, comment="r1 is zero on return")
         used = {register for name in self.pointers.values() for register in POINTERS[name]}
         pool = [r for r in self.isa.registers if r not in used and r not in (LOW, HIGH)]
@@ -92,20 +80,42 @@ class _Lowering:
         pool.sort(key=lambda register: (register in saved, -self.isa.slots[register]))
         return Code((Function("", tuple(self.build.ops), tuple(pool)),))
 
-    def on_diagonal(self, cell: Product) -> bool:
-        """Whether the cell belongs to the step of doubling before it."""
-        return self.plan.op == "sqr" and cell.i == cell.j
+    def step(self, step: Step, rest: deque[Step]) -> None:
+        """One step, with those of the `rest` that are done along with it."""
+        match step:
+            case Block(title):
+                self.build.heading(title)
+            case Product():
+                self.product(step)
+            case Double(first, last):
+                diagonal: list[Product] = []
+                while rest and isinstance(rest[0], Product) and rest[0].i == rest[0].j:
+                    diagonal.append(cast(Product, rest.popleft()))
+                self.finish_block(first, last, diagonal)
+            case Gather(last):
+                self.gather(last)
+            case Load(column):
+                columns = [column]
+                while rest and isinstance(rest[0], Load):
+                    columns.append(cast(Load, rest.popleft()).column)
+                self.load(columns)
+            case Store(column):
+                self.store(column)
 
     def operand(self, cell: Product) -> tuple[Virtual, Virtual]:
         second = self.operands["a" if self.plan.op == "sqr" else "b"]
         return self.operands["a"][cell.i], second[cell.j]
 
     def product(self, cell: Product) -> None:
-        """Add one product to the sum."""
-        column = cell.column
+        """Form one product and add it to the sum as often as it is there."""
         names = ("a", "a" if self.plan.op == "sqr" else "b")
-        comment = f"{names[0]}[{cell.i}] * {names[1]}[{cell.j}] at column {column}"
+        comment = f"{names[0]}[{cell.i}] * {names[1]}[{cell.j}] at column {cell.column}"
         self.build.emit("mul", *self.operand(cell), comment=comment)
+        for _ in range(cell.times):
+            self.add_product(cell.column, caught=cell.caught)
+
+    def add_product(self, column: int, *, caught: bool) -> None:
+        """Add r1:r0 to the sum."""
         empty_low, empty_high = column not in self.limbs, column + 1 not in self.limbs
         self.sum.add_product(column)
         if empty_low and empty_high:
@@ -125,7 +135,10 @@ class _Lowering:
             return
         comment = "" if self.sum.carries(column + 1) else self.bound(column + 1)
         carry = self.add(column + 1, HIGH, carry, comment)
-        self.ripple(column + 1, carry)
+        if caught:
+            self.catch(column + 1, carry)
+        else:
+            self.ripple(column + 1, carry)
 
     def move(self, column: int, source: str) -> None:
         """Put `source` into the empty limb."""
@@ -147,6 +160,40 @@ class _Lowering:
             comment = "" if self.sum.carries(column) else self.bound(column)
             carry = self.add(column, self.zero, carry, comment)
 
+    def catch(self, column: int, carry: Flag | None) -> None:
+        """Let the carry out of `column` wait, if it could run on beyond the limb above."""
+        above = column + 1
+        if not (self.sum.carries(column) and above in self.limbs and self.sum.carries(above)):
+            self.ripple(column, carry)
+            return
+        if above not in self.caught:
+            self.caught[above] = self.build.limb(f"k{above}")
+            self.build.emit("eor", self.caught[above], self.caught[above], fresh=True)
+        self.build.emit("adc", self.caught[above], self.zero, takes=carry, comment="a carry waits")
+
+    def gather(self, last: int) -> None:
+        """Add the carries that wait below `last` to the sum, in one carry run."""
+        waiting = {column: self.caught.pop(column) for column in sorted(self.caught) if column < last}
+        if not waiting:
+            return
+        carry = self.run(range(min(waiting), last), waiting)
+        self.catch(last - 1, carry)
+
+    def run(self, columns: Sequence[int], addends: Mapping[int, Virtual]) -> Flag | None:
+        """Add limbs to those of the sum at neighbouring columns; the carry out of the last one."""
+        carry: Flag | None = None
+        for column in columns:
+            addend = addends.get(column)
+            if column in self.limbs and (addend or carry):
+                carry = self.add(column, addend or self.zero, carry)
+            elif addend:
+                self.limbs[column] = addend
+                carry = self.add(column, self.zero, carry) if carry else None
+            elif carry:
+                self.ripple(column - 1, carry)
+                carry = None
+        return carry
+
     def bound(self, column: int) -> str:
         """Why no carry leaves the limb at `column`."""
         return f"columns {column}:{column - 1} are at most 0x{self.sum.reach(column):x}, so no carry"
@@ -157,13 +204,7 @@ class _Lowering:
         for column, limb in stored.items():
             self.sum.add_limb(column)
             self.build.memory("load", limb, Memory("r", column))
-        carry: Flag | None = None
-        for column, limb in stored.items():
-            if column in self.limbs:
-                carry = self.add(column, limb, carry)
-            else:
-                self.limbs[column] = limb
-                carry = self.add(column, self.zero, carry) if carry else None
+        carry = self.run(columns, stored)
         self.ripple(columns[-1], carry)
 
     def store(self, column: int) -> None:
