@@ -3,7 +3,7 @@
     key = "SBD13"                       # of docs/bibliography.md
     isa = "avr"
     core = "atmega128"
-    [reasons.sbd]                       # why ours differ, by method, direction and columns
+    [reasons.sbd]                       # why ours differ, by method, or "sbd -p block=4", direction and columns
     fewer."load store" = "..."
     [[tables]]
     name = "Table 3"
@@ -67,7 +67,7 @@ class Ours:
 
 @dataclass(frozen=True)
 class Reason:
-    """Why a kernel of ours, by its label or method, has `than` ("fewer" or "more") of these columns."""
+    """Why ours has `than` ("fewer" or "more") of these columns.  `method`: a label, or a method for all others."""
 
     method: str
     than: str

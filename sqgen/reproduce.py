@@ -238,10 +238,10 @@ def why(table: Table, result: Result, mine: Mine, column: str) -> str:
     ours = mine.methods[column]
     than = "fewer" if difference < 0 else "more"
     measured = ours.measure or (column if column not in table.kernels else "total")
-    for label in (ours.label, ours.method):
-        for reason in table.reasons:
-            if (reason.method, reason.than) == (label, than) and measured in reason.columns:
-                return reason.text
+    own = any(reason.method == ours.label for reason in table.reasons)
+    for reason in table.reasons:
+        if (reason.method, reason.than) == (ours.label if own else ours.method, than) and measured in reason.columns:
+            return reason.text
     return "not explained"
 
 
