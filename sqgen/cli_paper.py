@@ -21,12 +21,10 @@ def _keys(context: click.Context, parameter: click.Parameter, start: str) -> lis
 
 
 def _names(context: click.Context, parameter: click.Parameter, start: str) -> list[CompletionItem]:
+    """Names of tables of any paper: click does not say which one while an option lacks its value."""
     from . import paper as papers  # noqa: PLC0415
 
-    key = context.params.get("key")
-    found = (
-        [each for table in papers.tables(key) for each in (table.name, *table.also)] if key in papers.known() else []
-    )
+    found = [each for key in papers.known() for table in papers.tables(key) for each in (table.name, *table.also)]
     return [CompletionItem(name) for name in dict.fromkeys(found) if name.startswith(start)]
 
 

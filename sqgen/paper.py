@@ -113,7 +113,7 @@ class Table:
 
     @property
     def names(self) -> str:
-        """All its names."""
+        """All its names, for people."""
         return ", ".join((self.name, *self.also))
 
 
