@@ -140,7 +140,7 @@ def fill(table: Table, measured: Mapping[Request, Measured]) -> Reproduction:
     for row in table.rows:
         names = _names(table, row)
         printed = {**row.printed, **_evaluated(table, row.formulas, names)}
-        derived = _evaluated(table, row.derived, names)
+        derived = _completed(table, _evaluated(table, row.derived, names), names)
         mine = _summary(row, table, results) if row.summary else _mine(table, row, names, measured)
         results.append(Result(row, printed, derived, tuple(mine)))
     return Reproduction(table, tuple(results), tuple(faults(table)))
