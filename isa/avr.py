@@ -17,68 +17,86 @@ Sources: research/avr.md and avr_kernels.md, patterns 3, 4, 6, 7, 8 and 9; [SBD1
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 
 from sqgen.bounds import Sum
 from sqgen.code import Builder, Code, CodeError, Flag, Function, Memory, Op, Virtual, check_flags
-from sqgen.plan import Block, Double, Gather, Load, Plan, Product, Step, Store
+from sqgen.isa.avr_address import POINTERS, address
+from sqgen.plan import Block, Double, Gather, Load, Part, Plan, Product, Step, Store
 from sqgen.table import Isa
 
 LOW, HIGH = "r0", "r1"  # the product
-POINTERS = {"X": ("r26", "r27"), "Y": ("r28", "r29"), "Z": ("r30", "r31")}
 NEEDS = ("mul", "movw")  # instructions a core must have
 
 
 def pointers(plan: Plan) -> dict[str, str]:
     """Which pointer register walks over which buffer."""
-    again = any(isinstance(step, Load) for step in plan.steps)  # the result is read again: it needs displacements
-    if plan.op == "sqr":
+    again = any(isinstance(step, Load | Part) for step in plan.steps)  # the result is read again: it needs displacements
+    if plan.operands == ("a",):
         return {"r": "Z", "a": "Y"} if again else {"r": "X", "a": "Z"}
     return {"r": "Z", "a": "X", "b": "Y"} if again else {"r": "X", "a": "Y", "b": "Z"}
 
 
 def lower(plan: Plan, isa: Isa) -> Code:
-    """The plan as one straight-line function on virtual registers."""
-    return _Lowering(plan, isa).code()
+    """The plan as functions on virtual registers, the entry first."""
+    from sqgen.isa.avr_parts import Module  # noqa: PLC0415
+
+    return Module(isa).code(plan)
 
 
-class _Lowering:
-    def __init__(self, plan: Plan, isa: Isa) -> None:
-        self.plan, self.isa = plan, isa
-        self.build = Builder(isa)
-        self.sum = Sum(isa.limb_bits)
+def pool(isa: Isa, walks: Mapping[str, str]) -> tuple[str, ...]:
+    """Registers for the allocator: all but the product's and the pointers, those first that need not be saved."""
+    used = {register for name in walks.values() for register in POINTERS[name]}
+    free = [r for r in isa.registers if r not in used and r not in (LOW, HIGH)]
+    return tuple(sorted(free, key=lambda register: (register in isa.abi.callee_saved, -isa.slots[register])))
+
+
+def operands(build: Builder, plan: Plan) -> tuple[list[Virtual], list[Virtual]]:
+    """The limbs of both operands, which are one for a square; they can be loaded again at any time."""
+    found = {
+        base: [build.limb(f"{base}{i}", Memory(base, i)) for i in range(plan.limbs)]
+        for base in plan.operands
+    }
+    return found["a"], found[plan.operands[-1]]
+
+
+def clear(build: Builder, name: str) -> Virtual:
+    """A new variable that is zero."""
+    limb = build.limb(name)
+    build.emit("eor", limb, limb, fresh=True)
+    return limb
+
+
+class Leaf:
+    """The steps of a plan without parts: `left` and `right` are its operands, `out` takes the limbs of the result."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        build: Builder,
+        left: list[Virtual],
+        right: list[Virtual],
+        out: Callable[[int, Virtual], None] | None = None,
+        zero: Virtual | None = None,
+    ) -> None:
+        self.plan, self.build, self.left, self.right = plan, build, left, right
+        self.out = out or (lambda column, limb: build.memory("store", limb, Memory("r", column)))
+        self.sum = Sum(build.isa.limb_bits)
         self.limbs: dict[int, Virtual] = {}  # the sum, by column; an empty limb is missing
-        self.pointers = pointers(plan)
-        self.operands = {
-            base: [self.build.limb(f"{base}{i}", Memory(base, i)) for i in range(plan.limbs)]
-            for base in ("a", "b")
-            if base in self.pointers
-        }
         self.caught: dict[int, Virtual] = {}  # carries that wait, by column
         self.top = 2 * plan.limbs - 1
         self.doubling_in_t: Flag | None = None  # the bit doubled out of the last block, in T
         self.doubling_mask: Virtual | None = None  # the same as a mask
         self.square_high: tuple[int, Virtual] | None = None  # high limb of a square, and its column
         self.square_mask: Virtual | None = None  # carry of the diagonal's run, as a mask
+        self.zero = zero or clear(build, "zero")
 
-    def code(self) -> Code:
-        """Entry: pointers from the argument registers, the zero register; then step by step."""
-        for (low, _), base in zip(self.isa.abi.arguments, ("r", "a", "b"), strict=False):
-            if base in self.pointers:
-                self.build.emit("movw", POINTERS[self.pointers[base]][0], low)
-        self.zero = self.build.limb("zero")
-        self.build.emit("eor", self.zero, self.zero, fresh=True)
+    def all_steps(self) -> None:
+        """Step by step."""
         rest = deque(self.plan.steps)
         while rest:
             self.step(rest.popleft(), rest)
-        self.build.emit("eor", HIGH, HIGH, comment="r1 is zero on return")
-        used = {register for name in self.pointers.values() for register in POINTERS[name]}
-        pool = [r for r in self.isa.registers if r not in used and r not in (LOW, HIGH)]
-        saved = self.isa.abi.callee_saved
-        pool.sort(key=lambda register: (register in saved, -self.isa.slots[register]))
-        return Code((Function("", tuple(self.build.ops), tuple(pool)),))
 
     def step(self, step: Step, rest: deque[Step]) -> None:
         """One step, with those of the `rest` that are done along with it."""
@@ -103,8 +121,7 @@ class _Lowering:
                 self.store(column)
 
     def operand(self, cell: Product) -> tuple[Virtual, Virtual]:
-        second = self.operands["a" if self.plan.op == "sqr" else "b"]
-        return self.operands["a"][cell.i], second[cell.j]
+        return self.left[cell.i], self.right[cell.j]
 
     def product(self, cell: Product) -> None:
         """Form one product and add it to the sum as often as it is there."""
@@ -210,7 +227,7 @@ class _Lowering:
     def store(self, column: int) -> None:
         """The lowest limb leaves the sum."""
         limb = self.limbs.pop(column, self.zero)
-        self.build.memory("store", limb, Memory("r", column))
+        self.out(column, limb)
         self.sum.drop(column)
 
     # ---- a square's block: double, add the diagonal ----------------------------------------------------------
@@ -328,86 +345,14 @@ class _Lowering:
         return mask
 
 
-def finish(code: Code, plan: Plan, isa: Isa) -> Code:
-    """After allocation: choose addressing for `load` and `store`, join moves of aligned pairs to MOVW."""
-    (function,) = code.functions
-    ops = _join_moves(_address(function.ops, pointers(plan)), isa)
-    check_flags(ops, isa)
-    return Code((Function(function.name, tuple(ops), function.pool),))
-
-
-def _address(ops: Sequence[Op], walks: dict[str, str]) -> list[Op]:
-    """`load` and `store` become instructions; each pointer is moved when a displacement does not reach."""
-    accesses: dict[str, deque[int]] = {}
-    for op in ops:
-        if isinstance(op.args[-1] if op.args else None, Memory):
-            where = cast(Memory, op.args[-1])
-            accesses.setdefault(where.base, deque()).append(where.offset)
-    walkers = {base: _Walker(walks[base], offsets) for base, offsets in accesses.items()}
-    out: list[Op] = []
-    for op in ops:
-        if isinstance(op.args[-1] if op.args else None, Memory):
-            out += walkers[cast(Memory, op.args[-1]).base].access(op)
-        else:
-            out.append(op)
-    return out
-
-
-class _Walker:
-    """A pointer register that walks over a buffer: X steps by itself, Y and Z reach 63 limbs ahead."""
-
-    def __init__(self, pointer: str, offsets: deque[int]) -> None:
-        self.pointer, self.upcoming = pointer, offsets
-        self.at = 0  # the limb it points at
-
-    def access(self, op: Op) -> list[Op]:
-        """The instructions for one load or store."""
-        offset = self.upcoming.popleft()
-        reach = 0 if self.pointer == "X" else 63
-        moves: list[Op] = []
-        if not 0 <= offset - self.at <= reach:
-            moves = self.move(max(0, offset - reach // 2) - self.at)
-        short = {"load": "ld", "store": "st"}[op.insn]
-        limb = str(op.args[0])
-        if self.pointer == "X":
-            step = bool(self.upcoming) and self.upcoming[0] == offset + 1
-            self.at += step
-            moves.append(Op(f"{short}_x{'p' if step else ''}", (limb,)))
-        else:
-            moves.append(Op(f"{short}d_{self.pointer.lower()}", (limb, offset - self.at)))
-        moves[0] = replace(moves[0], heading=op.heading)
-        return moves
-
-    def move(self, distance: int) -> list[Op]:
-        """ADIW or SBIW, as often as needed."""
-        self.at += distance
-        name = "adiw" if distance > 0 else "sbiw"
-        parts = [63] * (abs(distance) // 63) + [abs(distance) % 63]
-        return [Op(name, (POINTERS[self.pointer][0], part)) for part in parts if part]
-
-
-def _join_moves(ops: Sequence[Op], isa: Isa) -> list[Op]:
-    """MOV of an even register followed by MOV of the odd ones above becomes MOVW."""
-    pair = isa.classes["pair"].registers
-    out: list[Op] = []
-    for op in ops:
-        if op.insn == "mov" and out and out[-1].insn == "mov" and not op.heading:
-            low, low_from = out[-1].args
-            high, high_from = op.args
-            if (
-                low in pair
-                and low_from in pair
-                and _above(str(low), isa) == high
-                and _above(str(low_from), isa) == high_from
-            ):
-                out[-1] = Op("movw", (low, low_from), heading=out[-1].heading, comment=op.comment)
-                continue
-        out.append(op)
-    return out
-
-
-def _above(register: str, isa: Isa) -> str:
-    return isa.registers[isa.registers.index(register) + 1]
+def finish(code: Code, isa: Isa) -> Code:
+    """After allocation: addresses for `load` and `store`, frames, and MOVW where two limbs move together."""
+    functions = []
+    for function in code.functions:
+        ops = tuple(address(function.ops, isa))
+        check_flags(ops, isa)
+        functions.append(Function(function.name, ops, function.pool))
+    return Code(tuple(functions))
 
 
 def frame(saved: Sequence[str]) -> tuple[list[Op], list[Op]]:

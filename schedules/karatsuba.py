@@ -34,7 +34,7 @@ PARAMETERS = (
 
 def steps(op: str, n: int, values: Values) -> Iterator[Step]:
     """The plan for n limbs."""
-    a, b = Slice("a", 0, n), Slice("a" if op == "sqr" else "b", 0, n)
+    a, b = Slice("a", 0, n), Slice("b", 0, n)
     yield from level(a, b, values.one("levels"), values)
 
 

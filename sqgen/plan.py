@@ -138,6 +138,13 @@ class Plan:
         sides = {cell.i < cell.j for cell in self.products() if cell.i != cell.j}
         return self.op == "sqr" and len(sides) < 2
 
+    @functools.cached_property
+    def operands(self) -> tuple[str, ...]:
+        """Names of the operands that its steps speak of; a square formed from parts as a product has both, equal."""
+        steps = [step for step in self.steps if isinstance(step, Part | Difference)]
+        two = any(step.right.name == "b" for step in steps) if steps else self.op == "mul"
+        return ("a", "b") if two else ("a",)
+
     def parts(self) -> Iterator[Part]:
         """The products that other plans form."""
         return (step for step in self.steps if isinstance(step, Part))

@@ -24,7 +24,7 @@ STEPS = 1_000_000  # instructions walked at most, in all cases together
 STEPS_PER_PRODUCT = 16  # instructions walked at most in one case, for each product of limbs; rolled loops take about 14
 STEPS_BESIDE = 4096  # instructions that a case may take beside these
 CASES = 4096  # cases followed at most
-LOOK_AHEAD = 8  # instructions looked at to see whether a carry is dropped
+LOOK_AHEAD = 64  # instructions looked at to see whether a carry is dropped
 MOST_FIXED = 24  # digits of one case that have a value, before the proof gives up
 DEEP = 1_000_000  # terms touched at most to show one carry constant at the end
 
@@ -267,22 +267,39 @@ class _Proof:
             state.slots[slot] = digit
         state.move_stack(depth)
 
-    def unread(self, slot: int) -> bool:
+    def unread(self, state: State, slot: int) -> bool:
         """Whether the flag in `slot`, as the current instruction leaves it, is written again before it is read."""
         flag = self.isa.flags[slot - len(self.isa.registers) - len(self.isa.special)]
-        at = self.atoms.here
+        at: int | None = self.atoms.here
+        assert at is not None
         at += self.decode(at).insn.size
+        stack_moved = False
         for _ in range(LOOK_AHEAD):
             try:
                 insn = self.decode(at).insn
             except DecodeError:
                 return False
-            if insn.control or flag in flags_read(insn, self.isa):
+            if flag in flags_read(insn, self.isa):
                 return False
             if flag in flags_written(insn, self.isa):
                 return True
-            at += insn.size
+            stack_moved = stack_moved or bool(insn.frame) or insn.control[:1] == ("call",)
+            at = None if stack_moved and insn.control[:1] == ("return",) else self.after(state, at)
+            if at is None:
+                return False
         return False
+
+    def after(self, state: State, at: int) -> int | None:
+        """Where the code goes on after the instruction at `at`, None where that is not known ahead."""
+        instr = self.decode(at)
+        following = at + instr.insn.size
+        kind = instr.insn.control[0] if instr.insn.control else ""
+        if kind == "return":
+            cell = state.memory.get(("stack", state.depth + 1 - state.below()))
+            return cell.target if isinstance(cell, Return) else None
+        if kind in ("jump", "call"):
+            return following + next(iter(instr.immediates.values()))
+        return None if kind else following
 
     # ---- at the end ---------------------------------------------------------------------------------------------
 
@@ -341,6 +358,9 @@ class _Proof:
         error = self.atoms.reduce(error, fixed)
         left = {atom: c for atom, c in error.items() if c % modulus}
         if not left or self.infeasible(fixed):
+            return
+        if self.atoms.settle(left):
+            self.agree(state, error, fixed)
             return
         digits = {factor for atom in left for factor in self.atoms.factors.get(atom, (atom,))} - fixed.keys()
         signs = sorted(digits & self.atoms.signs)

@@ -11,7 +11,6 @@ from .forms import ONE, ZERO, Atoms, Form, Relation, combine, substitute
 from .meaning import LOCAL, LOST
 
 ANY = 1 << 64  # beyond every value that a pointer's overflow can have
-BUDGET = 100_000  # terms touched at most to show one carry impossible while walking
 
 
 class Refused(Exception):
@@ -73,7 +72,7 @@ class State:
     bases: Mapping[int, str]
     opaque: frozenset[int]  # flags that no value is known of
     watched: frozenset[int]  # the stack pointer and the interrupt flag
-    unread: Callable[[int], bool]  # whether a flag's new value is written again before anything reads it
+    unread: Callable[[State, int], bool]  # whether a flag's new value is written again before anything reads it
     fixed: dict[int, int] = field(default_factory=dict)
     path: list[int] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
@@ -155,7 +154,7 @@ class State:
             if digit is None:
                 found += self.fresh(rest, widths[index:], signs[index:], pointer)
                 if self.atoms.signs and widths[-1] == 1 and not pointer and self.ignored(slots[-1]):
-                    self.settle(found[-1])
+                    self.atoms.settle(found[-1])
                 return found
             found.append(digit[0])
             rest = digit[1]
@@ -196,7 +195,7 @@ class State:
         if (
             self.ignored(above)
             and not self.atoms.is_public(form)
-            and self.atoms.within(form, 0, size - 1, self.fixed, BUDGET)
+            and self.atoms.shown(form, 0, size - 1, self.fixed)
         ):
             return self.name(form, width), ZERO
         bits = [atom for atom in form if atom != ONE]
@@ -210,7 +209,7 @@ class State:
 
     def ignored(self, slot: int) -> bool:
         """Whether the code drops what it puts into `slot`."""
-        return slot == LOST or (slot >= 0 and self.contract.isa.widths[slot] == 1 and self.unread(slot))
+        return slot == LOST or (slot >= 0 and self.contract.isa.widths[slot] == 1 and self.unread(self, slot))
 
     def shifted(self, form: Form, lower: Form, width: int) -> Form:
         return {atom: c >> width for atom, c in combine([(1, form), (-1, lower)]).items()}
@@ -248,15 +247,6 @@ class State:
             self.refine(form, dict(zip(atoms, weights, strict=True)))
         return [{atom: 1} for atom in atoms]
 
-    def settle(self, carry: Form) -> None:
-        """A carry that the code drops, although it may be 1: the last borrow of a conditional negation is the sign."""
-        ((atom, _),) = carry.items()
-        sign = max(self.atoms.signs)
-        if atom not in self.atoms.factors and all(
-            self.atoms.within(carry, value, value, {**self.fixed, sign: value}, BUDGET) for value in (0, 1)
-        ):
-            self.atoms.relation[atom] = Relation((atom,), (1,), {sign: 1})
-
     def refine(self, form: Form, digits: Form) -> None:
         """An atom was taken apart (BST): let every register that holds it know its digits."""
         ((whole, coefficient),) = form.items()
@@ -269,6 +259,7 @@ class State:
             rest = {atom: c for atom, c in value.items() if atom != whole}
             return combine([(1, rest), (value[whole], digits)])
 
+        self.atoms.parts[whole] = digits
         self.slots = [cast(Value, refined(slot)) for slot in self.slots]
         self.memory = {key: cast(Cell, refined(cell)) for key, cell in self.memory.items()}
 

@@ -157,7 +157,7 @@ class _Lowering:
             self.above, _ = self.new("q", "carry", takes=carry)
 
 
-def finish(code: Code, plan: Plan, isa: Isa) -> Code:
+def finish(code: Code, isa: Isa) -> Code:
     """After allocation: `load` and `store` become instructions; every displacement reaches."""
     (function,) = code.functions
     ops = tuple(_address(op) for op in function.ops)
