@@ -169,6 +169,12 @@ def test_derived_loads_and_stores_are_those_of_the_methods_plan(name: str) -> No
         assert evaluate(row.derived["load"], names) == operands + back, n
 
 
+def test_our_stores_are_those_derived_for_coc15() -> None:
+    for result in filled(*paper.find("COC15", "Table 2")).rows:
+        for mine in result.mine:
+            assert mine.absent or mine.figures["store"] == result.derived["store"], result.row.label
+
+
 def test_coc15s_first_gain_is_the_one_of_sbd13_for_160_bits() -> None:
     table = rows("SBD13", "Table 3")
     before, after = (table[f"{who} et al. (U-L)"].printed["total"] for who in ("Hutter", "Seo"))
