@@ -127,7 +127,7 @@ def measure(request: Request) -> Measured:
         if error.code == Exit.USAGE:
             return Measured({}, f"{ours.label}: no method here")
         if error.code == Exit.LIMITS:
-            return Measured({}, f"{ours.label}: {error}")
+            return Measured({}, f"{ours.label}, {request.bits} bits: {error}")
         raise
     counts = body_counts(wanted.contract.isa, made.compiled.image, made.verdict.path)
     figures = {name: counts[kind] for name, kind in CLASSES.items()} | {"total": made.price.body, "bytes": made.size}
