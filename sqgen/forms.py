@@ -194,37 +194,30 @@ class Atoms:
         """Whether the form can be shown to lie outside low..high."""
         return self._shown(form, fixed, budget, lambda least, greatest: greatest < low or least > high)
 
-    def shown(self, form: Form, low: int, high: int, fixed: Mapping[int, int]) -> bool:
-        """Whether low <= form <= high can be shown in one way or the other, the likely ones first."""
-        return (
-            self.within(form, low, high, fixed, SMALL)
-            or self.bounded(form, low, high, fixed)
-            or self.within(form, low, high, fixed, BUDGET)
-        )
-
     def bounded(self, form: Form, low: int, high: int, fixed: Mapping[int, int], budget: int = 4 * BUDGET) -> bool:
         """Whether low <= form <= high can be shown for a sum of carries, by what they were carried out of.
 
         Each carry is replaced by (sum - digits below it) / 2^k; what was summed is reduced to operand limbs, so that
         it shows, for instance, that lo^2 + hi^2 - |lo - hi|^2 is not negative.
         """
-        least = SMALL
-        while least <= budget:
+        limit = SMALL
+        while limit <= budget:
             search = _Bounds(self, form, fixed)
-            if search.reduced_until(lambda least, greatest: low <= least and greatest <= high, least):
+            if search.reduced_until(lambda least, greatest: low <= least and greatest <= high, limit):
                 return True
-            if not self.settle({atom: c for atom, c in search.form.items() if atom not in search.below}):
-                least *= 8
+            rest = {atom: c for atom, c in search.form.items() if atom not in search.below}
+            if not self.settle(rest, thorough=search.touched <= limit):
+                limit *= 8
         return False
 
-    def settle(self, form: Form) -> bool:
+    def settle(self, form: Form, *, thorough: bool = True) -> bool:
         """Find carries in the form that are always zero, or always what a sign is, and make that their relation.
 
         Code drops such carries: the last one of a square, and the last borrow of a conditional negation.
         """
         factors = {factor for atom in form for factor in self.factors.get(atom, (atom,))}
         carries = [atom for atom in sorted(factors) if self.is_bit(atom) and self._carried(atom)]
-        for ways in (self.within, self.bounded):
+        for ways in (self.within, self.bounded) if thorough else (self.within,):
             found = False
             for carry in carries:
                 if (carry, ways.__name__) not in self.settled:
@@ -244,7 +237,7 @@ class Atoms:
 
     def _settled_value(self, carry: int, ways: Callable[..., bool]) -> Form | None:
         """What a carry always is: zero, or the latest sign before it."""
-        if ways({carry: 1}, 0, 0, {}, SMALL):
+        if ways({carry: 1}, 0, 0, {}, 8 * SMALL):
             return ZERO
         sign = max((sign for sign in self.signs if sign < carry), default=None)
         if sign and all(self.within({carry: 1}, value, value, {sign: value}, SMALL) for value in (0, 1)):
@@ -275,6 +268,7 @@ class _Bounds:
         self.seen: set[int] = set()
         self.below: set[int] = set()  # digits below those that `expand_carries` replaced
         self.touched = 0  # terms changed so far
+        self.reducing = False
         for atom, coefficient in form.items():
             self.add(atom, coefficient)
 
@@ -288,7 +282,7 @@ class _Bounds:
         """Add coefficient * atom / 2^shift; an atom that this case has fixed is a number."""
         if atom in self.fixed:
             atom, coefficient = ONE, coefficient * self.fixed[atom]
-        elif atom in self.atoms.parts:
+        elif atom in self.atoms.parts and not self.reducing:
             for part, weight in self.atoms.parts[atom].items():
                 self.add(part, coefficient * weight)
             return
@@ -329,6 +323,7 @@ class _Bounds:
         The digits below the highest ones stay: together they are what is left when those have been carried out.
         """
         self.expand_carries()
+        self.reducing = True  # parts go back to the whole they are of
         waiting: list[tuple[int, int]] = []
         for atom in self.form:
             self.atoms.queue(atom, self.fixed, waiting)
@@ -344,9 +339,8 @@ class _Bounds:
                 if self.touched > budget:
                     break
                 for other, factor in replacement.items():
-                    for part in self.atoms.parts.get(other, (other,)):
-                        if part not in self.form:
-                            self.atoms.queue(part, self.fixed, waiting)
+                    if other not in self.form:
+                        self.atoms.queue(other, self.fixed, waiting)
                     self.add(other, coefficient * factor)
             if (not waiting or waiting[0][0] != pivot) and wanted(self.least(), self.greatest()):
                 return True
