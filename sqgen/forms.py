@@ -217,12 +217,12 @@ class Atoms:
         """
         factors = {factor for atom in form for factor in self.factors.get(atom, (atom,))}
         carries = [atom for atom in sorted(factors) if self.is_bit(atom) and self._carried(atom)]
-        for ways in (self.within, self.bounded) if thorough else (self.within,):
+        for ways, budget in ((self.within, SMALL), (self.bounded, 8 * SMALL))[: 2 if thorough else 1]:
             found = False
             for carry in carries:
                 if (carry, ways.__name__) not in self.settled:
                     self.settled.add((carry, ways.__name__))
-                    value = self._settled_value(carry, ways)
+                    value = self._settled_value(carry, ways, budget)
                     if value is not None:
                         self.relation[carry] = Relation((carry,), (1,), value)
                         found = True
@@ -235,9 +235,9 @@ class Atoms:
         relation = self.relation.get(atom)
         return relation is not None and len(relation.digits) > 1 and relation.digits[-1] == atom
 
-    def _settled_value(self, carry: int, ways: Callable[..., bool]) -> Form | None:
+    def _settled_value(self, carry: int, ways: Callable[..., bool], budget: int) -> Form | None:
         """What a carry always is: zero, or the latest sign before it."""
-        if ways({carry: 1}, 0, 0, {}, 8 * SMALL):
+        if ways({carry: 1}, 0, 0, {}, budget):
             return ZERO
         sign = max((sign for sign in self.signs if sign < carry), default=None)
         if sign and all(self.within({carry: 1}, value, value, {sign: value}, SMALL) for value in (0, 1)):
