@@ -111,7 +111,7 @@ class Leaf:
                 self.finish_block(first, last, self.diagonal(rest))
             case Apart():
                 self.running = (self.sum, self.limbs)
-                self.sum, self.limbs = Sum(self.isa.limb_bits), {}
+                self.sum, self.limbs = Sum(self.build.isa.limb_bits), {}
             case Join():
                 self.join(self.diagonal(rest))
             case Gather(last):

@@ -33,6 +33,8 @@ PARAMETERS = (
     Parameter("recombine", "the last step of a level that calls", "unrolled", choices=("unrolled", "looped")),
 )
 
+COMPACT = tuple({"levels": levels, "parts": "calls", "recombine": "looped"} for levels in ("1", "2", "3", "4"))
+
 
 def steps(op: str, n: int, values: Values) -> Iterator[Step]:
     """The plan for n limbs."""

@@ -31,6 +31,11 @@ def parameters(isa: Isa, method: str, op: str, bits: int) -> dict[str, str]:
     return dict(found)
 
 
+def of_part(isa: Isa, method: str, op: str, limbs: int) -> dict[str, str]:
+    """The same, for a part of so many limbs."""
+    return parameters(isa, method, op, limbs * isa.limb_bits)
+
+
 def fastest(isa: Isa, op: str, bits: int) -> str | None:
     """The method that the search found the fastest, None for a size it has not been run for."""
     found: str | None = _document(path(isa)).get("fastest", {}).get(op, {}).get(str(bits))

@@ -13,6 +13,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from . import __version__
+from .cli_paper import paper
 from .errors import EXIT_MEANING, Exit, UserError
 
 if TYPE_CHECKING:
@@ -348,3 +349,6 @@ def show(method: str, op: str, parameters: dict[str, str], svg: Path | None, **s
         _print(f"wrote {svg}\n")
     else:
         _print(draw_text.terminal(plan))
+
+
+cli.add_command(paper)

@@ -130,16 +130,20 @@ def facts(kernel: Kernel) -> dict[str, Any]:
         "sha256": kernel.sha256,
         "generator": f"sqgen {__version__}",
         "counts": ", ".join(f"{count} {kind}" for kind, count in Counter(dict(kernel.price.counts)).most_common()),
-        "lines": [row for line in kernel.compiled.lines for row in listing(line, isa.comment)],
+        "lines": [row for line in kernel.compiled.lines for row in listing(line, isa.comment, spec.symbol)],
     }
 
 
-def listing(line: Line, mark: str) -> list[str]:
-    """Rows of assembly text for one instruction: its headings, then itself with its comment; `mark` opens comments."""
+def listing(line: Line, mark: str, symbol: str) -> list[str]:
+    """Rows of assembly text for one instruction: its headings and labels, then itself with its comment; `mark` opens
+    comments.  Labels are local to the file."""
     rows = [f"    {mark} {heading}" for heading in line.heading.splitlines()]
+    rows += [f".L{symbol}_{label}:" for label in line.labels]
     if rows:
         rows.insert(0, "")
     text = f"    {line.instr.text()}"
+    if line.target:
+        text = f"    {line.instr.insn.name} .L{symbol}_{line.target}"
     rows.append(f"{text:<{COMMENT_COLUMN}}{mark} {line.comment}" if line.comment else text)
     return rows
 

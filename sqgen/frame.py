@@ -24,6 +24,12 @@ def written(ops: Sequence[Op], isa: Isa) -> tuple[str, ...]:
     return tuple(names[slot] for slot in sorted(found) if names[slot] in isa.registers)
 
 
+def moves_stack(insn: Insn, isa: Isa) -> bool:
+    """Whether the instruction moves the stack pointer, and is none that saves or restores a register."""
+    parts = (isa.stack_pointer, *isa.wide.get(isa.stack_pointer, ()))
+    return not insn.frame and not set(_outputs(insn)).isdisjoint(parts)
+
+
 def _outputs(insn: Insn) -> list[str]:
     """Primed names in the instruction's meaning, without the prime."""
     outs: list[str] = []

@@ -17,6 +17,8 @@ STEPS = 2_000_000  # instructions that a call executes at most
 SEARCH = 60_000  # instructions executed at most in search of a counterexample, about a second
 TRIES = 400  # operands tried at most in that search
 GAP = 64  # bytes between buffers
+STACK = 1024  # bytes
+TOP = 8  # bytes above the stack pointer at entry
 
 
 class Crash(Exception):
@@ -31,6 +33,7 @@ class Machine:
         self.slots = [0] * len(isa.slots)
         self.memory = bytearray(memory_bytes)
         self.cycles = 0
+        self.depth = 0  # calls that have not returned
 
     # ---- the domain of `Meaning.run` ------------------------------------------------------------------------
 
@@ -103,13 +106,43 @@ class Machine:
         if not insn.control:
             return following
         if insn.control[0] == "return":
-            return None
-        if insn.control[0] == "call":
-            raise Crash("calls are not run here")
+            return self.leave()
         target = following + next(iter(instr.immediates.values()))
+        if insn.control[0] == "call":
+            self.enter(following)
+            return target
         if insn.control[0] == "branch" and self.slots[self.isa.slots[insn.control[1]]] != int(insn.control[2]):
             return following
         self.cycles += insn.taken
+        return target
+
+
+    @property
+    def stack_pointer(self) -> tuple[str, ...]:
+        """The registers that make the stack pointer, low limb first."""
+        return self.isa.wide.get(self.isa.stack_pointer, (self.isa.stack_pointer,))
+
+    def enter(self, following: int) -> None:
+        """Push a return address."""
+        limb, place = self.isa.limb_bits, self.wide(self.stack_pointer)
+        for part in reversed(range(self.core.pc_limbs)):
+            place -= 0 if self.isa.stack_free else limb // 8
+            self.store(place, following >> (part * limb) & ((1 << limb) - 1))
+            place -= limb // 8 if self.isa.stack_free else 0
+        self.set_wide(self.stack_pointer, place)
+        self.depth += 1
+
+    def leave(self) -> int | None:
+        """Pop a return address, None when the function that was called first returns."""
+        if not self.depth:
+            return None
+        self.depth -= 1
+        limb, place, target = self.isa.limb_bits, self.wide(self.stack_pointer), 0
+        for part in range(self.core.pc_limbs):
+            place += limb // 8 if self.isa.stack_free else 0
+            target |= self.load(place) << (part * limb)
+            place += 0 if self.isa.stack_free else limb // 8
+        self.set_wide(self.stack_pointer, place)
         return target
 
 
@@ -118,14 +151,19 @@ def call(image: bytes, contract: Contract, core: Core, operands: Sequence[int], 
     return _call(image, contract, core, operands, entry, limit=STEPS)[0]
 
 
+def cycles(image: bytes, contract: Contract, core: Core) -> int:
+    """Cycles of a call, of code that does the same for all operands."""
+    return _call(image, contract, core, (0,) * (len(contract.buffers) - 1), 0, limit=STEPS)[2].cycles
+
+
 def _call(
     image: bytes, contract: Contract, core: Core, operands: Sequence[int], entry: int, *, limit: int
-) -> tuple[int, int]:
-    """(result, instructions executed), of which there may be `limit`."""
+) -> tuple[int, int, Machine]:
+    """(result, instructions executed, the machine), of which instructions there may be `limit`."""
     isa = contract.isa
     size = isa.limb_bits // 8
     lengths = {name: limbs * size for name, limbs in contract.buffers.items()}
-    machine = Machine(isa, core, 2 * GAP + sum(lengths.values()) + GAP * len(lengths) + 1024)
+    machine = Machine(isa, core, 2 * GAP + sum(lengths.values()) + GAP * len(lengths) + STACK)
     machine.fill(sum(operands))
     at, places = GAP, {}
     for (name, length), group in zip(lengths.items(), isa.abi.arguments, strict=False):
@@ -135,14 +173,14 @@ def _call(
     for name, value in zip(list(lengths)[1:], operands, strict=True):
         machine.memory[places[name] : places[name] + lengths[name]] = value.to_bytes(lengths[name], "little")
     if isa.stack_pointer:
-        machine.set_wide(isa.wide.get(isa.stack_pointer, (isa.stack_pointer,)), len(machine.memory) - 8)
+        machine.set_wide(machine.stack_pointer, len(machine.memory) - TOP)
     position: int | None = entry
     for steps in range(1, limit + 1):
         assert position is not None
         position = machine.step(image, position)
         if position is None:
             result = machine.memory[places["r"] : places["r"] + lengths["r"]]
-            return int.from_bytes(result, "little"), steps
+            return int.from_bytes(result, "little"), steps, machine
     raise Crash("no end")
 
 
@@ -173,7 +211,7 @@ def counterexample(image: bytes, contract: Contract, core: Core, entry: int = 0)
     left = SEARCH
     for values in operands(contract, TRIES):
         try:
-            result, steps = _call(image, contract, core, values, entry, limit=left)
+            result, steps, _ = _call(image, contract, core, values, entry, limit=left)
         except (Crash, DecodeError):
             return None
         if result != values[0] * values[-1]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from . import answers, methods
+from . import answers, frame, interpret, methods
 from .allocate import PressureError
 from .compile import Compiled, compile_plan
 from .contract import Verdict
@@ -103,30 +105,48 @@ def candidates(spec: Spec) -> list[Compiled]:
         names = [str(best)]
     found, failures = [], []
     for name in names:
-        given = dict(spec.parameters) or answers.parameters(contract.isa, name, contract.op, bits)
-        try:
-            found.append(compile_plan(plan(spec, name, given), contract.isa))
-        except PressureError as error:
-            failures.append(error)
+        for given in points(spec, name):
+            try:
+                found.append(compile_plan(plan(spec, name, given), contract.isa))
+            except UserError as error:
+                failures.append(error)
     if not found:
         raise failures[0]
     return found
 
 
+def points(spec: Spec, name: str) -> list[dict[str, str]]:
+    """The parameters to try: those given, else the best known, and what makes the method small where that matters."""
+    if spec.parameters:
+        return [dict(spec.parameters)]
+    known = answers.parameters(spec.contract.isa, name, spec.contract.op, spec.bits)
+    if spec.goal == "speed" and spec.max_bytes is None:
+        return [known]
+    return [known, *methods.compact(name)]
+
+
 def plan(spec: Spec, method: str, parameters: dict[str, str]) -> Plan:
-    return methods.plan(spec.contract.op, spec.contract.limbs, method, parameters)
+    """The method's plan; its parts get the parameters that are known to be good."""
+    isa = spec.contract.isa
+    known = functools.partial(answers.of_part, isa)
+    return methods.plan(spec.contract.op, spec.contract.limbs, method, parameters, known)
 
 
 def cycles(spec: Spec, compiled: Compiled) -> int:
-    """Cycles of a call if every instruction runs once, as it does in straight-line code."""
+    """Cycles of a call."""
+    if not compiled.straight:
+        return interpret.cycles(compiled.image, spec.contract, spec.core)
     isa = spec.contract.isa
     return sum(isa.cycles(line.instr.insn, spec.core) for line in compiled.lines)
 
 
-def stack(compiled: Compiled) -> int:
-    """Bytes that the prologue pushes."""
+def stack(spec: Spec, compiled: Compiled) -> int:
+    """Bytes below the return address: what the prologue pushes, or what the proof sees where that is not all."""
+    isa = compiled.isa
+    if not compiled.straight or any(frame.moves_stack(line.instr.insn, isa) for line in compiled.lines):
+        return prove(compiled.image, spec.contract, spec.core).stack
     saves = sum(line.instr.insn.frame == "save" for line in compiled.lines)
-    return saves * (compiled.isa.limb_bits // 8)
+    return saves * (isa.limb_bits // 8)
 
 
 def rank(spec: Spec, compiled: Compiled) -> int:
@@ -137,15 +157,16 @@ def rank(spec: Spec, compiled: Compiled) -> int:
 
 def fits(spec: Spec, compiled: Compiled) -> bool:
     size_fits = spec.max_bytes is None or len(compiled.image) <= spec.max_bytes
-    return size_fits and (spec.max_stack is None or stack(compiled) <= spec.max_stack)
+    return size_fits and (spec.max_stack is None or stack(spec, compiled) <= spec.max_stack)
 
 
 def missed(spec: Spec, found: list[Compiled]) -> str:
     """By how much the limits are missed."""
     parts = []
+    measure: Callable[[Compiled], int]
     for limit, option, measure in (
         (spec.max_bytes, "--max-bytes", lambda c: len(c.image)),
-        (spec.max_stack, "--max-stack", stack),
+        (spec.max_stack, "--max-stack", functools.partial(stack, spec)),
     ):
         if limit is None:
             continue

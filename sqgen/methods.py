@@ -93,6 +93,11 @@ def does(name: str, op: str) -> bool:
     return op in method(name).OPS or (op == "sqr" and "mul" in method(name).OPS)
 
 
+def compact(name: str) -> tuple[dict[str, str], ...]:
+    """Parameters with which the method makes small code."""
+    return getattr(method(name), "COMPACT", ())
+
+
 def picture(name: str) -> str:
     """The method's own account of itself: its module's docstring."""
     return inspect.cleandoc(method(name).__doc__)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .encode import decode
+from .encode import Instr, decode, encode
 from .errors import Exit, UserError
 from .table import Isa, nearest
 
@@ -46,7 +46,7 @@ def read(path: Path, isa: Isa, symbol: str | None) -> CodeBytes:
         if elf["e_machine"] != isa.elf_machine:
             raise UserError(f"'{path}' is for {elf['e_machine']}, not for {isa.elf_machine} ({isa.name})", Exit.FILE)
         _require_sound(elf, len(data))
-        code = _function(elf, path, symbol)
+        code = _function(elf, path, symbol, isa)
     except UserError:
         raise
     except Exception as error:  # pyelftools raises exceptions of many kinds on damaged files
@@ -100,8 +100,8 @@ def _require_sound(elf: Any, size: int) -> None:
             raise ValueError(f"section '{section.name}' lies outside the file")
 
 
-def _function(elf: Any, path: Path, wanted: str | None) -> CodeBytes:
-    """The wanted symbol in its section."""
+def _function(elf: Any, path: Path, wanted: str | None, isa: Isa) -> CodeBytes:
+    """The wanted symbol in its section, what the section's own branches leave to a linker done."""
     table = elf.get_section_by_name(".symtab")
     if table is None:
         raise UserError(f"'{path}' has no symbol table; do not strip it", Exit.FILE)
@@ -123,13 +123,29 @@ def _function(elf: Any, path: Path, wanted: str | None) -> CodeBytes:
     image, entry, size = section.data(), symbol["st_value"] - base, symbol["st_size"]
     if not 0 <= entry < len(image) or entry + size > len(image):
         raise ValueError(f"'{symbol.name}' lies outside its section")
-    relocated = frozenset(
-        relocation["r_offset"] - base
-        for relocations in elf.iter_sections()
-        if relocations["sh_type"] in ("SHT_RELA", "SHT_REL") and relocations["sh_info"] == symbol["st_shndx"]
-        for relocation in relocations.iter_relocations()
-    )
+    image, relocated = _linked(elf, symbol["st_shndx"], image, base, isa)
     return CodeBytes(symbol.name, image, entry, size, relocated)
+
+
+def _linked(elf: Any, index: int, image: bytes, base: int, isa: Isa) -> tuple[bytes, frozenset[int]]:
+    """The section with jumps within it resolved, and the places of all other relocations."""
+    code, left = bytearray(image), set()
+    for relocations in elf.iter_sections():
+        if relocations["sh_type"] not in ("SHT_RELA", "SHT_REL") or relocations["sh_info"] != index:
+            continue
+        symbols = elf.get_section(relocations["sh_link"])
+        for relocation in relocations.iter_relocations():
+            at = relocation["r_offset"] - base
+            symbol = symbols.get_symbol(relocation["r_info_sym"])
+            own = relocation["r_info_type"] in isa.elf_relative and symbol["st_shndx"] == index
+            if not own or not relocation.is_RELA():
+                left.add(at)
+                continue
+            instr = decode(isa, image, at)
+            distance = symbol["st_value"] + relocation["r_addend"] - relocation["r_offset"] - instr.insn.size
+            operands = tuple(distance if isinstance(value, int) else value for value in instr.operands)
+            code[at : at + instr.insn.size] = encode(Instr(instr.insn, operands))
+    return bytes(code), frozenset(left)
 
 
 def _global(symbols: Sequence[Any]) -> list[Any]:

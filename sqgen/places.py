@@ -1,4 +1,4 @@
-"""Where the tables, schedules and templates lie: inside this package when installed, beside it in a bare checkout."""
+"""Where tables, schedules, papers, templates lie: inside this package when installed, beside it in a bare checkout."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ CHECKOUT = (_PACKAGE.parent / "pyproject.toml").is_file() and (_PACKAGE.parent /
 
 
 def folder(name: str) -> Path:
-    """The folder `name`: "isa", "schedules" or "templates"."""
+    """The folder `name`: "isa", "papers", "schedules" or "templates"."""
     return (_PACKAGE.parent if CHECKOUT else _PACKAGE) / name

@@ -146,6 +146,7 @@ class Isa:
     template: str
     reserved: tuple[str, ...]
     elf_machine: str
+    elf_relative: frozenset[int]
     path: Path
     digest: str
     registers: tuple[str, ...]

@@ -107,6 +107,7 @@ class _Loader:
             template=raw["template"],
             reserved=tuple(raw.get("reserved", ())),
             elf_machine=raw["elf_machine"],
+            elf_relative=frozenset(raw.get("elf_relative", ())),
             path=self.path,
             digest=self.digest,
             registers=self.registers,

@@ -55,3 +55,19 @@ def framing(instrs: Sequence[Instr]) -> list[int]:
     while end > first and instrs[end - 1].insn.frame == "restore":
         end -= 1
     return [*range(first), *range(end, len(instrs))]
+
+
+def body_counts(isa: Isa, image: bytes, path: Sequence[int], entry: int = 0) -> Counter[str]:
+    """Executed instructions of the body by class.
+
+    A PUSH or POP that is no part of the frame is "save" or "restore", an addition of a register to itself "shift" (LSL
+    and ROL are ADD and ADC): both as the papers count.
+    """
+    instrs = [decode(isa, image, entry + at) for at in path]
+    frame = set(framing(instrs))
+    return Counter(_counted(instr) for index, instr in enumerate(instrs) if index not in frame)
+
+
+def _counted(instr: Instr) -> str:
+    doubled = instr.insn.kind == "add" and instr.insn.same and len(set(instr.operands)) == 1
+    return instr.insn.frame or ("shift" if doubled else instr.insn.kind)

@@ -27,6 +27,8 @@ COMMANDS = (
     "cores",
     "methods",
     "methods sbd",
+    "paper",
+    "paper SBD13 --table 2",
     "show --method sbd --bits 64",
     "show --method sbd --bits 64 --svg picture.svg",
 )
