@@ -132,7 +132,7 @@ def moves(pointer: str, distance: int) -> list[Op]:
         return []
     if abs(distance) <= REACH:
         return [Op("adiw" if distance > 0 else "sbiw", (low, abs(distance)))]
-    return [Op("subi", (low, -distance & 0xFF)), Op("sbci", (high, -distance >> 8 & 0xFF))]
+    return [Op("subi", (low, -distance & 0xFF)), Op("sbci", (high, -distance >> 8 & 0xFF), takes=ANY_FLAGS)]
 
 
 def stack_pointer_to(pointer: str, heading: str = "") -> list[Op]:

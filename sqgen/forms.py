@@ -46,7 +46,7 @@ class Atoms:
         self.factors: dict[int, tuple[int, ...]] = {}  # of a product, in order; none of them is a product itself
         self._products: dict[tuple[int, ...], int] = {}
         self.parts: dict[int, Form] = {}  # of an atom that was taken apart later, as the bit that BST copies
-        self.settled: set[int] = set()  # carries that `settle` has looked at
+        self.settled: set[tuple[int, str]] = set()  # carries that `settle` has looked at, and how
         self.signs: set[int] = set()  # bits that masks were made of
         self.here = 0  # address of the instruction that is being executed
         self.in_vain = 0  # terms touched in looking for bounds and not finding them
@@ -202,42 +202,52 @@ class Atoms:
             or self.within(form, low, high, fixed, BUDGET)
         )
 
-    def bounded(self, form: Form, low: int, high: int, fixed: Mapping[int, int]) -> bool:
+    def bounded(self, form: Form, low: int, high: int, fixed: Mapping[int, int], budget: int = 4 * BUDGET) -> bool:
         """Whether low <= form <= high can be shown for a sum of carries, by what they were carried out of.
 
         Each carry is replaced by (sum - digits below it) / 2^k; what was summed is reduced to operand limbs, so that
         it shows, for instance, that lo^2 + hi^2 - |lo - hi|^2 is not negative.
         """
-        while True:
+        least = SMALL
+        while least <= budget:
             search = _Bounds(self, form, fixed)
-            if search.reduced_until(lambda least, greatest: low <= least and greatest <= high):
+            if search.reduced_until(lambda least, greatest: low <= least and greatest <= high, least):
                 return True
             if not self.settle({atom: c for atom, c in search.form.items() if atom not in search.below}):
-                return False
+                least *= 8
+        return False
 
     def settle(self, form: Form) -> bool:
-        """Find a carry in the form that is always zero, or always what a sign is, and make that its relation.
+        """Find carries in the form that are always zero, or always what a sign is, and make that their relation.
 
         Code drops such carries: the last one of a square, and the last borrow of a conditional negation.
         """
-        carries = {factor for atom in form for factor in self.factors.get(atom, (atom,))}
-        for carry in sorted(carries):
-            relation = self.relation.get(carry)
-            if relation is None or relation.digits[-1] != carry or carry in self.settled or not self.is_bit(carry):
-                continue
-            self.settled.add(carry)
-            value = self._settled_value(carry)
-            if value is not None:
-                self.relation[carry] = Relation((carry,), (1,), value)
+        factors = {factor for atom in form for factor in self.factors.get(atom, (atom,))}
+        carries = [atom for atom in sorted(factors) if self.is_bit(atom) and self._carried(atom)]
+        for ways in (self.within, self.bounded):
+            found = False
+            for carry in carries:
+                if (carry, ways.__name__) not in self.settled:
+                    self.settled.add((carry, ways.__name__))
+                    value = self._settled_value(carry, ways)
+                    if value is not None:
+                        self.relation[carry] = Relation((carry,), (1,), value)
+                        found = True
+            if found:
                 return True
         return False
 
-    def _settled_value(self, carry: int) -> Form | None:
+    def _carried(self, atom: int) -> bool:
+        """Whether it is the highest digit of an equation."""
+        relation = self.relation.get(atom)
+        return relation is not None and len(relation.digits) > 1 and relation.digits[-1] == atom
+
+    def _settled_value(self, carry: int, ways: Callable[..., bool]) -> Form | None:
         """What a carry always is: zero, or the latest sign before it."""
-        if self.shown({carry: 1}, 0, 0, {}):
+        if ways({carry: 1}, 0, 0, {}, SMALL):
             return ZERO
         sign = max((sign for sign in self.signs if sign < carry), default=None)
-        if sign and all(self.within({carry: 1}, value, value, {sign: value}, BUDGET) for value in (0, 1)):
+        if sign and all(self.within({carry: 1}, value, value, {sign: value}, SMALL) for value in (0, 1)):
             return {sign: 1}
         return None
 
@@ -312,8 +322,9 @@ class _Bounds:
                 return True
         return False
 
-    def reduced_until(self, wanted: Callable[[int, int], bool]) -> bool:
-        """Replace all highest digits, then lowest ones, latest first, until the range is as wanted.
+    def reduced_until(self, wanted: Callable[[int, int], bool], budget: int) -> bool:
+        """Replace all highest digits, then lowest ones, latest first, until the range is as wanted, or `budget` terms
+        are touched.
 
         The digits below the highest ones stay: together they are what is left when those have been carried out.
         """
@@ -328,7 +339,11 @@ class _Bounds:
                 if pivot == 1:
                     break
                 self.add(atom, -coefficient)
-                for other, factor in self.atoms.replaced(atom, -pivot, self.fixed).items():
+                replacement = self.atoms.replaced(atom, -pivot, self.fixed)
+                self.touched += len(replacement)
+                if self.touched > budget:
+                    break
+                for other, factor in replacement.items():
                     for part in self.atoms.parts.get(other, (other,)):
                         if part not in self.form:
                             self.atoms.queue(part, self.fixed, waiting)
