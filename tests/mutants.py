@@ -15,8 +15,9 @@ from sqgen.contract import OPS
 from sqgen.encode import EncodeError, Instr, assemble, disassemble
 from sqgen.errors import Exit, UserError
 
-METHODS = [
-    *((op, name) for op in OPS for name in methods.names(op)),
+METHODS = [(op, name) for op in OPS for name in methods.names(op)]
+FORMS = [
+    *METHODS,
     ("sqr", "sbd sums=memory"),
     ("sqr", "operand-caching"),  # the whole rhombus
 ]
@@ -79,7 +80,7 @@ def subject(name: str) -> Foreign:
 
 def own(sizes: range) -> list[str]:
     """Names of sqgen's kernels of these sizes, in limbs."""
-    return [f"{op}/{method}/{8 * limbs}" for limbs in sizes for op, method in METHODS]
+    return [f"{op}/{method}/{8 * limbs}" for limbs in sizes for op, method in FORMS]
 
 
 def mutants(kernel: Foreign) -> Iterator[Mutant]:
