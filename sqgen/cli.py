@@ -10,10 +10,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO, TypeVar
 
 import click
-from click.shell_completion import CompletionItem
 
 from . import __version__
+from .cli_compare import compare
 from .errors import EXIT_MEANING, Exit, UserError
+from .options import cores as _cores
+from .options import goals as _goals
+from .options import isas as _isas
+from .options import methods as _methods
+from .options import op_option as _op_option
+from .options import ops as _ops
 
 if TYPE_CHECKING:
     from .kernel import Kernel
@@ -84,41 +90,6 @@ def _complain(message: str, code: Exit) -> int:
     return code
 
 
-# ---- completion: values come from the tables, read when a shell asks ------------------------------------------------
-
-
-def _isas(context: click.Context, parameter: click.Parameter, start: str) -> list[CompletionItem]:
-    from .tables import isa_names  # noqa: PLC0415  (imports are lazy to keep the start fast)
-
-    return [CompletionItem(name) for name in isa_names() if name.startswith(start)]
-
-
-def _cores(context: click.Context, parameter: click.Parameter, start: str) -> list[CompletionItem]:
-    from .tables import isa, isa_names  # noqa: PLC0415
-
-    given = context.params.get("isa")
-    names = [name for name in isa_names() if given in (None, name)]
-    return [CompletionItem(core) for name in names for core in isa(name).cores if core.startswith(start)]
-
-
-def _methods(context: click.Context, parameter: click.Parameter, start: str) -> list[CompletionItem]:
-    from . import methods  # noqa: PLC0415
-
-    return [CompletionItem(name) for name in ("auto", *methods.names()) if name.startswith(start)]
-
-
-def _ops(context: click.Context, parameter: click.Parameter, start: str) -> list[CompletionItem]:
-    from .contract import OPS  # noqa: PLC0415
-
-    return [CompletionItem(op) for op in OPS if op.startswith(start)]
-
-
-def _goals(context: click.Context, parameter: click.Parameter, start: str) -> list[CompletionItem]:
-    from .spec import GOALS  # noqa: PLC0415
-
-    return [CompletionItem(goal) for goal in GOALS if goal.startswith(start)]
-
-
 # ---- values and options ---------------------------------------------------------------------------------------------
 
 
@@ -133,13 +104,6 @@ def _pairs(context: click.Context, parameter: click.Parameter, given: Sequence[s
             raise click.BadParameter(f"'{name}' is given twice", context, parameter)
         pairs[name] = value
     return pairs
-
-
-def _op_option(command: F) -> F:
-    option = click.option(
-        "--op", default="sqr", show_default=True, metavar="sqr|mul", shell_complete=_ops, help="Operation."
-    )
-    return option(command)
 
 
 def _parameter_option(command: F) -> F:
@@ -348,3 +312,6 @@ def show(method: str, op: str, parameters: dict[str, str], svg: Path | None, **s
         _print(f"wrote {svg}\n")
     else:
         _print(draw_text.terminal(plan))
+
+
+cli.add_command(compare)

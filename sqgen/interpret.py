@@ -115,13 +115,21 @@ class Machine:
 
 def call(image: bytes, contract: Contract, core: Core, operands: Sequence[int], entry: int = 0) -> int:
     """The number a kernel leaves in its result for these operands.  Raises Crash, DecodeError."""
-    return _call(image, contract, core, operands, entry, limit=STEPS)[0]
+    return trace(image, contract, core, operands, entry)[0]
+
+
+def trace(
+    image: bytes, contract: Contract, core: Core, operands: Sequence[int], entry: int = 0
+) -> tuple[int, tuple[int, ...]]:
+    """(result, offsets in bytes from the entry of the instructions executed).  Raises Crash, DecodeError."""
+    result, path = _call(image, contract, core, operands, entry, limit=STEPS)
+    return result, tuple(at - entry for at in path)
 
 
 def _call(
     image: bytes, contract: Contract, core: Core, operands: Sequence[int], entry: int, *, limit: int
-) -> tuple[int, int]:
-    """(result, instructions executed), of which there may be `limit`."""
+) -> tuple[int, list[int]]:
+    """(result, places of the instructions executed), of which there may be `limit`."""
     isa = contract.isa
     size = isa.limb_bits // 8
     lengths = {name: limbs * size for name, limbs in contract.buffers.items()}
@@ -137,13 +145,13 @@ def _call(
     if isa.stack_pointer:
         machine.set_wide(isa.wide.get(isa.stack_pointer, (isa.stack_pointer,)), len(machine.memory) - 8)
     position: int | None = entry
-    for steps in range(1, limit + 1):
-        assert position is not None
+    path: list[int] = []
+    while position is not None:
+        if len(path) == limit:
+            raise Crash("no end")
+        path.append(position)
         position = machine.step(image, position)
-        if position is None:
-            result = machine.memory[places["r"] : places["r"] + lengths["r"]]
-            return int.from_bytes(result, "little"), steps
-    raise Crash("no end")
+    return int.from_bytes(machine.memory[places["r"] : places["r"] + lengths["r"]], "little"), path
 
 
 def operands(contract: Contract, count: int, seed: int = 0) -> Iterator[tuple[int, ...]]:
@@ -173,10 +181,10 @@ def counterexample(image: bytes, contract: Contract, core: Core, entry: int = 0)
     left = SEARCH
     for values in operands(contract, TRIES):
         try:
-            result, steps = _call(image, contract, core, values, entry, limit=left)
+            result, path = _call(image, contract, core, values, entry, limit=left)
         except (Crash, DecodeError):
             return None
         if result != values[0] * values[-1]:
             return values
-        left -= steps
+        left -= len(path)
     return None

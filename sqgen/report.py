@@ -14,6 +14,7 @@ from .table import Core, Isa
 from .timing import Price, price
 
 if TYPE_CHECKING:
+    from .compare import Comparison
     from .judging import Judgement
     from .kernel import Kernel
     from .objects import CodeBytes
@@ -133,3 +134,27 @@ def methods_table() -> str:
         parameters = "\n".join(f"{p.name}: {p.help} [{p.default}]" for p in method.PARAMETERS)
         rows.append((name, ", ".join(method.OPS), method.TITLE, method.REFERENCE, parameters))
     return _table(("method", "does", "what it is", "reference", "parameters, -p NAME=VALUE"), rows)
+
+
+def comparison_table(comparison: Comparison, svg: Path | None) -> str:
+    """All methods and compilers for one job, and what is to be said about them."""
+    rows = comparison.rows()
+    heads = ("", "method", "parameters", "body", "call", "bytes", "stack")
+    widest = len(str(max(number for row in rows for number in (row.call or 0, row.bytes))))
+    cells = []
+    for row in rows:
+        method = row.method if row.made_by == "sqgen" else f"{row.made_by} {row.method}"
+        figures = ("-" if number is None else str(number) for number in (row.body, row.call, row.bytes, row.stack))
+        cells.append(("*" if row.front else "", method, row.parameters, *(text.rjust(widest) for text in figures)))
+    remarks = [f"{row.name}: {row.note}" for row in rows if row.note] + comparison.notes()
+    timing = comparison.request.contract.isa.timings[comparison.request.core.timing]
+    basis = f"{timing.confirmed} counts the same" if timing.confirmed else "from the manual; no simulator confirms them"
+    lines = [
+        f"{comparison.heading}: body and call in cycles ({basis}), code and stack in bytes",
+        "",
+        _table(heads, cells),
+        "* no other proved row is as good in call, bytes and stack and better in one",
+        *(line for text in remarks for line in textwrap.wrap(text, WIDTH, subsequent_indent="  ")),
+        *([f"wrote {svg}"] if svg else []),
+    ]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,232 @@
+"""All methods for one job beside each other: cycles, bytes, stack, and which of them nothing else beats.
+
+Each method is made with the parameters that the search found and with a few other values of each, and with the goals
+"speed" and "size"; of these points those stay that no other point of the method beats, and the one that a normal run
+would take.  The front is over all rows that are proved.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
+
+from . import answers, kernel, methods
+from .allocate import PressureError
+from .compilers import Bench, Built, Measure
+from .errors import UserError
+from .methods import Parameter
+from .report import OPERATION
+from .spec import Spec, spec
+
+GOALS = ("speed", "size")
+VALUES = (1, 2, 4, 8)  # tried for a parameter that is a number, beside the best one known and its neighbours
+
+
+@dataclass(frozen=True)
+class Row:
+    """One kernel or one compiler's code.  `made_by`: sqgen or a compiler with its version; `method`: the method, or
+    the levels of optimisation.  Cycles `body` and `call` as in `timing.Price`, bytes of code and of stack, None where
+    not known.  `front`: proved, and no other proved row is as good in call, bytes and stack and better in one."""
+
+    made_by: str
+    method: str
+    parameters: str
+    body: int | None
+    call: int | None
+    bytes: int
+    stack: int | None
+    proved: bool
+    front: bool = False
+    note: str = ""
+
+    @property
+    def costs(self) -> tuple[int, int, int] | None:
+        """What the front weighs, None where it is not proved."""
+        if not self.proved or self.call is None or self.stack is None:
+            return None
+        return self.call, self.bytes, self.stack
+
+    @property
+    def name(self) -> str:
+        """Who and how, in one line."""
+        words = [self.method if self.made_by == "sqgen" else f"{self.made_by} {self.method}", self.parameters]
+        return " ".join(filter(None, words))
+
+
+@dataclass(frozen=True)
+class Job:
+    """A part of the comparison: its rows appear when it is run."""
+
+    title: str
+    run: Callable[[], None]
+
+
+@dataclass
+class Comparison:
+    """What there is to compare for one request: run all `jobs`, then ask for `rows` and `notes`.
+
+    `found`: rows by method; `base`: the one of them that a normal run makes; `lost`: kernels that failed.
+    """
+
+    request: Spec
+    found: dict[str, list[Row]] = field(default_factory=dict)
+    base: dict[str, Row] = field(default_factory=dict)
+    lost: list[str] = field(default_factory=list)
+    bench: Bench = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.bench = Bench(self.request.contract, self.request.core)
+
+    def jobs(self) -> list[Job]:
+        """Everything to be made, one job for each kernel and each compiler's level."""
+        found = []
+        for name in able(self.request):
+            for point in points(self.request, name):
+                found.append(Job(f"{name} {words(point.parameters)}", partial(self.make, point)))
+        for compiler in self.request.contract.isa.compilers:
+            for level in compiler.levels:
+                found.append(Job(f"{compiler.name} {level}", partial(self.bench.add, compiler, level)))
+        return found
+
+    def make(self, point: Spec) -> None:
+        """A proved kernel as a row, unless the same row is there, or the registers do not suffice for it."""
+        rows = self.found.setdefault(point.method, [])
+        try:
+            row = row_of(kernel.make(point))
+        except PressureError:
+            return
+        except UserError as error:
+            self.lost.append(f"{point.method} {words(point.parameters)}: {error}")
+            return
+        self.base.setdefault(point.method, row)
+        if row.costs not in [other.costs for other in rows]:
+            rows.append(row)
+
+    def rows(self) -> list[Row]:
+        """sqgen's kernels from the fastest to the slowest, then what compilers made, the front marked."""
+        ours = [
+            row for name, rows in self.found.items() for row in rows if row == self.base[name] or undominated(row, rows)
+        ]
+        theirs = [compiled_row(built, measure) for built, measure in self.bench.right()]
+        ordered = [*sorted(ours, key=order), *sorted(theirs, key=order)]
+        return [replace(row, front=undominated(row, ordered)) for row in ordered]
+
+    def notes(self) -> list[str]:
+        """What there is no row for, and why."""
+        return self.lost + self.bench.remarks()
+
+    @property
+    def heading(self) -> str:
+        """`256-bit squaring for atmega128`."""
+        return f"{self.request.bits}-bit {OPERATION[self.request.contract.op]} for {self.request.core.name}"
+
+    def records(self) -> list[dict[str, object]]:
+        """The rows for programs."""
+        return [asdict(row) for row in self.rows()]
+
+    def facts(self) -> dict[str, object]:
+        """Everything for programs."""
+        what, core = self.request.contract, self.request.core
+        asked = {"isa": what.isa.name, "core": core.name, "op": what.op, "bits": self.request.bits}
+        return {**asked, "rows": self.records(), "notes": self.notes()}
+
+
+def able(request: Spec) -> list[str]:
+    """The methods that can do the operation."""
+    found = []
+    for name in methods.names():
+        try:
+            again(request, name, {}, "speed")
+        except UserError:
+            continue
+        found.append(name)
+    return found
+
+
+def again(request: Spec, method: str, parameters: dict[str, str], goal: str) -> Spec:
+    """The request with another method, parameters and goal."""
+    what = request.contract
+    return spec(
+        what.isa,
+        request.bits,
+        op=what.op,
+        core=request.core.name,
+        method=method,
+        parameters=parameters,
+        goal=goal,
+    )
+
+
+def points(request: Spec, method: str) -> Iterator[Spec]:
+    """What a normal run would take, first; then the other goals and a few values of each parameter, one at a time."""
+    what = request.contract
+    best = answers.parameters(what.isa, method, what.op, request.bits)
+    for goal in GOALS:
+        yield again(request, method, best, goal)
+    for parameter in methods.method(method).PARAMETERS:
+        known = best.get(parameter.name, parameter.default)
+        for value in values(parameter, known, 2 * what.limbs):
+            if value != known:
+                with contextlib.suppress(UserError):  # a value that the method refuses is no point
+                    yield again(request, method, {**best, parameter.name: value}, "speed")
+
+
+def values(parameter: Parameter, known: str, most: int) -> list[str]:
+    """A few values of a parameter, at most `most` where it is a number: its choices where it has any, otherwise small
+    numbers, the default, and the neighbours of the best one known."""
+    choices: tuple[str, ...] = getattr(parameter, "choices", ())
+    if choices:
+        return list(choices)
+    near = [int(known) - 1, int(known) + 1] if known.isdigit() else []
+    numbers = sorted({number for number in (*VALUES, *near) if 1 <= number <= most})
+    return list(dict.fromkeys([*map(str, numbers), parameter.default]))
+
+
+def row_of(made: kernel.Kernel) -> Row:
+    """A proved kernel as a row."""
+    plan, goal = made.compiled.plan, made.spec.goal
+    return Row(
+        made_by="sqgen",
+        method=plan.method,
+        parameters=words([*plan.parameters, *([("goal", goal)] if goal != "speed" else [])]),
+        body=made.price.body,
+        call=made.price.call,
+        bytes=made.size,
+        stack=made.verdict.stack,
+        proved=made.verdict.proved,
+    )
+
+
+def compiled_row(built: Built, measure: Measure) -> Row:
+    """A compiler's code as a row."""
+    return Row(
+        made_by=built.compiler,
+        method=", ".join(f"-{level}" if level.startswith("O") else level for level in built.levels),
+        parameters="",
+        body=measure.price.body if measure.price else None,
+        call=measure.price.call if measure.price else None,
+        bytes=built.size,
+        stack=measure.stack,
+        proved=measure.proved,
+        note=measure.remark,
+    )
+
+
+def words(parameters: Iterable[tuple[str, str]]) -> str:
+    return " ".join(f"{name}={value}" for name, value in parameters)
+
+
+def undominated(row: Row, rows: Iterable[Row]) -> bool:
+    """Whether no row is as good in everything and better in something."""
+    mine = row.costs
+    others = [other.costs for other in rows if other.costs is not None]
+    return mine is not None and not any(
+        other != mine and all(theirs <= own for theirs, own in zip(other, mine, strict=True)) for other in others
+    )
+
+
+def order(row: Row) -> tuple[bool, int, int, str]:
+    """Fastest first, what has no cycles last."""
+    return row.call is None, row.call or 0, row.bytes, row.name
