@@ -31,6 +31,9 @@ class Machine:
         self.slots = [0] * len(isa.slots)
         self.memory = bytearray(memory_bytes)
         self.cycles = 0
+        pointer = isa.stack_pointer
+        self.stack = isa.wide.get(pointer, (pointer,)) if pointer else ()
+        self.frames: dict[int, tuple[int, bytes]] = {}  # by stack pointer: where a return goes, what stands there
 
     # ---- the domain of `Meaning.run` ------------------------------------------------------------------------
 
@@ -103,14 +106,35 @@ class Machine:
         if not insn.control:
             return following
         if insn.control[0] == "return":
-            return None
-        if insn.control[0] == "call":
-            raise Crash("calls are not run here")
+            return self.leave()
         target = following + next(iter(instr.immediates.values()))
+        if insn.control[0] == "call":
+            self.enter(following)
+            return target
         if insn.control[0] == "branch" and self.slots[self.isa.slots[insn.control[1]]] != int(insn.control[2]):
             return following
         self.cycles += insn.taken
         return target
+
+    def enter(self, following: int) -> None:
+        """Push a return address: the place itself is kept aside, the bytes for it stay what they are."""
+        size = self.core.pc_limbs * (self.isa.limb_bits // 8)
+        stack = self.wide(self.stack) - size
+        self.set_wide(self.stack, stack)
+        at = self.inside(stack + self.isa.stack_free, size)
+        self.frames[stack] = following, bytes(self.memory[at : at + size])
+
+    def leave(self) -> int | None:
+        """Pop a return address; None where it is the caller's."""
+        stack = self.wide(self.stack) if self.stack else 0
+        if stack not in self.frames:
+            return None
+        following, pushed = self.frames.pop(stack)
+        at = stack + self.isa.stack_free
+        if self.memory[at : at + len(pushed)] != pushed:
+            raise Crash("a return address was written over")
+        self.set_wide(self.stack, stack + len(pushed))
+        return following
 
 
 def call(image: bytes, contract: Contract, core: Core, operands: Sequence[int], entry: int = 0) -> int:
@@ -142,8 +166,8 @@ def _call(
         at += length + GAP
     for name, value in zip(list(lengths)[1:], operands, strict=True):
         machine.memory[places[name] : places[name] + lengths[name]] = value.to_bytes(lengths[name], "little")
-    if isa.stack_pointer:
-        machine.set_wide(isa.wide.get(isa.stack_pointer, (isa.stack_pointer,)), len(machine.memory) - 8)
+    if machine.stack:
+        machine.set_wide(machine.stack, len(machine.memory) - 8)
     position: int | None = entry
     path: list[int] = []
     while position is not None:

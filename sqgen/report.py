@@ -139,22 +139,24 @@ def methods_table() -> str:
 def comparison_table(comparison: Comparison, svg: Path | None) -> str:
     """All methods and compilers for one job, and what is to be said about them."""
     rows = comparison.rows()
-    heads = ("", "method", "parameters", "body", "call", "bytes", "stack")
+    heads = ("  method", "parameters", "body", "call", "bytes", "stack")
     widest = len(str(max(number for row in rows for number in (row.call or 0, row.bytes))))
     cells = []
     for row in rows:
         method = row.method if row.made_by == "sqgen" else f"{row.made_by} {row.method}"
         figures = ("-" if number is None else str(number) for number in (row.body, row.call, row.bytes, row.stack))
-        cells.append(("*" if row.front else "", method, row.parameters, *(text.rjust(widest) for text in figures)))
-    remarks = [f"{row.name}: {row.note}" for row in rows if row.note] + comparison.notes()
+        cells.append(
+            (f"{'*' if row.front else ' '} {method}", row.parameters, *(text.rjust(widest) for text in figures))
+        )
     timing = comparison.request.contract.isa.timings[comparison.request.core.timing]
     basis = f"{timing.confirmed} counts the same" if timing.confirmed else "from the manual; no simulator confirms them"
-    lines = [
-        f"{comparison.heading}: body and call in cycles ({basis}), code and stack in bytes",
-        "",
-        _table(heads, cells),
+    remarks = [
+        f"body, call: cycles without and with saves and return, {basis}; bytes: of code",
         "* no other proved row is as good in call, bytes and stack and better in one",
-        *(line for text in remarks for line in textwrap.wrap(text, WIDTH, subsequent_indent="  ")),
+        *(f"{row.name}: {row.note}" for row in rows if row.note),
+        *comparison.notes(),
         *([f"wrote {svg}"] if svg else []),
     ]
+    wrapped = (line for text in remarks for line in textwrap.wrap(text, WIDTH, subsequent_indent="  "))
+    lines = [comparison.heading, "", _table(heads, cells), *wrapped]
     return "\n".join(lines) + "\n"

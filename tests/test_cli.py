@@ -203,7 +203,7 @@ def test_show_draws_in_the_terminal_and_as_svg(sqgen: Call, here: Path) -> None:
         ("sqgen --goal ", {"speed", "size", "balanced"}),
         ("sqgen --op ", {"sqr", "mul"}),
         ("sqgen --dump ", set(DUMPS)),
-        ("sqgen ", {"prove", "check", "cores", "methods", "show"}),
+        ("sqgen ", {"prove", "check", "compare", "cores", "methods", "show"}),
         ("sqgen methods s", {"sbd"}),
         ("sqgen prove --core attiny8", {"attiny84", "attiny85"}),
     ],
