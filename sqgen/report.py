@@ -145,9 +145,9 @@ def comparison_table(comparison: Comparison, svg: Path | None) -> str:
     for row in rows:
         method = row.method if row.made_by == "sqgen" else f"{row.made_by} {row.method}"
         figures = ("-" if number is None else str(number) for number in (row.body, row.call, row.bytes, row.stack))
-        cells.append(
-            (f"{'*' if row.front else ' '} {method}", row.parameters, *(text.rjust(widest) for text in figures))
-        )
+        words = textwrap.wrap(row.parameters.replace(",", ", "), WIDTH // 5)  # long lists are folded at their commas
+        parameters = "\n".join(line.replace(", ", ",") for line in words)
+        cells.append((f"{'*' if row.front else ' '} {method}", parameters, *(text.rjust(widest) for text in figures)))
     timing = comparison.request.contract.isa.timings[comparison.request.core.timing]
     basis = f"{timing.confirmed} counts the same" if timing.confirmed else "from the manual; no simulator confirms them"
     remarks = [
