@@ -292,10 +292,10 @@ def list_methods(name: str | None) -> None:
     shell_complete=_isas,
     help="Whose limbs --bits counts in.",
 )
-@_op_option
+@click.option("--op", metavar="sqr|mul", shell_complete=_ops, help="Operation.  [default: the method's first]")
 @_parameter_option
 @click.option("--svg", type=click.Path(path_type=Path), help="Write the picture to this file.")
-def show(method: str, op: str, parameters: dict[str, str], svg: Path | None, **size: Any) -> None:
+def show(method: str, op: str | None, parameters: dict[str, str], svg: Path | None, **size: Any) -> None:
     """Draw the order in which a method visits the cells of the triangle or rhombus, and its blocks."""
     from . import answers, draw_svg, draw_text, files, methods  # noqa: PLC0415
     from .contract import contract  # noqa: PLC0415
@@ -304,6 +304,7 @@ def show(method: str, op: str, parameters: dict[str, str], svg: Path | None, **s
     which = isa_of(size["isa"])
     if (size["limbs"] is None) == (size["bits"] is None):
         raise UserError("say either --bits or --limbs, as in `sqgen show --method sbd --bits 160`")
+    op = op or methods.method(method).OPS[0]
     what = contract(which, op, size["bits"] if size["limbs"] is None else size["limbs"] * which.limb_bits)
     given = parameters or answers.parameters(which, method, op, what.limbs * which.limb_bits)
     plan = methods.plan(op, what.limbs, method, given)

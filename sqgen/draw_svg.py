@@ -166,8 +166,9 @@ class _Page:
 
     def ends(self) -> Iterator[_Mark]:
         """Around the first and the last cell."""
-        for cell, cls in ((self.cells[0], "start"), (self.cells[-1], "end")):
-            yield self.mark(cell, "", cls)
+        if self.cells:
+            yield self.mark(self.cells[0], "", "start")
+            yield self.mark(self.cells[-1], "", "end")
 
     def operands(self) -> Iterator[_Mark]:
         """A[i] and B[j] along the two upper sides, where their rows begin."""

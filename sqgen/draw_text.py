@@ -59,7 +59,7 @@ class _Canvas:
                 tally.setdefault(place, Counter())[number] += 1
                 if self.picture.once(cell) and self.scale == 1:
                     single.add(place)
-        rows = [[" "] * self.width for _ in range(max(y for y, _ in tally) + 1)]
+        rows = [[" "] * self.width for _ in range(max((y for y, _ in tally), default=0) + 1)]
         for (y, x), numbers in tally.items():
             rows[y][x] = self.letter(min(numbers, key=lambda number: (-numbers[number], number)))
         for y, x in single:

@@ -82,6 +82,8 @@ def picture_of(plan: Plan) -> Picture:
                 cells[-1].append(Place(i + j, abs(i - j) if square else i - j))
             case Store(column):
                 storer[column] = len(titles) - 1
+            case _:  # no cells of its own; a step that holds plans, if there is one, is to be taken apart here
+                pass
     groups = (
         Group(title, tuple(cells[number]), tuple(sorted(k for k, block in storer.items() if block == number)))
         for number, title in enumerate(titles)

@@ -177,7 +177,7 @@ def test_a_missing_compiler_is_a_note_that_names_the_package(monkeypatch: pytest
     monkeypatch.setattr(programs, "installed", lambda tool: False)
     run = sqgen(f"compare --isa avr --bits {BITS}")
     assert run.code == 0 and not run.err
-    assert "avr-gcc: not installed; install the Debian package gcc-avr" in run.out
+    assert "avr-gcc: not installed; install the Debian packages gcc-avr and avr-libc" in run.out
     assert "LLVM: not installed; install the Python package llvmlite (pip install 'sqgen[llvm]')" in run.out
     assert run.out.count("not installed") == len(avr().compilers)
 
