@@ -4,6 +4,7 @@ Registers by role: r1:r0 is where MUL leaves a product, X walks over the result,
 register is zero; all others are the allocator's.  The idioms (c, c+1, ... are limbs of the sum):
 
 * a product: MUL, ADD c, ADC c+1, and ADC c+2 where `bounds` cannot exclude the carry; an empty limb is moved into;
+* a carry that a method catches: if it could run on beyond c+2, it is counted in a register of its own for that column;
 * stored limbs that come back: neighbours in one carry run;
 * doubling a block: LSL, ROL, ...; the bit that leaves it waits in T (MUL does not touch T), or, where the block is one
   column and T still holds the bit that came in, as a mask made by SBC p, p and taken back by LSR p;
@@ -15,97 +16,123 @@ Sources: research/avr.md and avr_kernels.md, patterns 3, 4, 6, 7, 8 and 9; [SBD1
 
 from __future__ import annotations
 
-import itertools
 from collections import deque
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 
 from sqgen.bounds import Sum
 from sqgen.code import Builder, Code, CodeError, Flag, Function, Memory, Op, Virtual, check_flags
-from sqgen.plan import Block, Double, Load, Plan, Product, Store
+from sqgen.isa.avr_address import POINTERS, address
+from sqgen.plan import Block, Double, Gather, Load, Part, Plan, Product, Step, Store
 from sqgen.table import Isa
 
 LOW, HIGH = "r0", "r1"  # the product
-POINTERS = {"X": ("r26", "r27"), "Y": ("r28", "r29"), "Z": ("r30", "r31")}
 NEEDS = ("mul", "movw")  # instructions a core must have
 
 
 def pointers(plan: Plan) -> dict[str, str]:
     """Which pointer register walks over which buffer."""
-    if plan.op == "sqr":
-        return {"r": "X", "a": "Z"}
-    if any(isinstance(step, Load) for step in plan.steps):  # the result is read again: it needs displacements
-        return {"r": "Z", "a": "X", "b": "Y"}
-    return {"r": "X", "a": "Y", "b": "Z"}
+    again = any(isinstance(step, Load | Part) for step in plan.steps)  # the result is read again: it needs displacements
+    if plan.operands == ("a",):
+        return {"r": "Z", "a": "Y"} if again else {"r": "X", "a": "Z"}
+    return {"r": "Z", "a": "X", "b": "Y"} if again else {"r": "X", "a": "Y", "b": "Z"}
 
 
 def lower(plan: Plan, isa: Isa) -> Code:
-    """The plan as one straight-line function on virtual registers."""
-    return _Lowering(plan, isa).code()
+    """The plan as functions on virtual registers, the entry first."""
+    from sqgen.isa.avr_parts import Module  # noqa: PLC0415
+
+    return Module(isa).code(plan)
 
 
-class _Lowering:
-    def __init__(self, plan: Plan, isa: Isa) -> None:
-        self.plan, self.isa = plan, isa
-        self.build = Builder(isa)
-        self.sum = Sum(isa.limb_bits)
+def pool(isa: Isa, walks: Mapping[str, str]) -> tuple[str, ...]:
+    """Registers for the allocator: all but the product's and the pointers, those first that need not be saved."""
+    used = {register for name in walks.values() for register in POINTERS[name]}
+    free = [r for r in isa.registers if r not in used and r not in (LOW, HIGH)]
+    return tuple(sorted(free, key=lambda register: (register in isa.abi.callee_saved, -isa.slots[register])))
+
+
+def operands(build: Builder, plan: Plan) -> tuple[list[Virtual], list[Virtual]]:
+    """The limbs of both operands, which are one for a square; they can be loaded again at any time."""
+    found = {
+        base: [build.limb(f"{base}{i}", Memory(base, i)) for i in range(plan.limbs)]
+        for base in plan.operands
+    }
+    return found["a"], found[plan.operands[-1]]
+
+
+def clear(build: Builder, name: str) -> Virtual:
+    """A new variable that is zero."""
+    limb = build.limb(name)
+    build.emit("eor", limb, limb, fresh=True)
+    return limb
+
+
+class Leaf:
+    """The steps of a plan without parts: `left` and `right` are its operands, `out` takes the limbs of the result."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        build: Builder,
+        left: list[Virtual],
+        right: list[Virtual],
+        out: Callable[[int, Virtual], None] | None = None,
+        zero: Virtual | None = None,
+    ) -> None:
+        self.plan, self.build, self.left, self.right = plan, build, left, right
+        self.out = out or (lambda column, limb: build.memory("store", limb, Memory("r", column)))
+        self.sum = Sum(build.isa.limb_bits)
         self.limbs: dict[int, Virtual] = {}  # the sum, by column; an empty limb is missing
-        self.pointers = pointers(plan)
-        self.operands = {
-            base: [self.build.limb(f"{base}{i}", Memory(base, i)) for i in range(plan.limbs)]
-            for base in ("a", "b")
-            if base in self.pointers
-        }
+        self.caught: dict[int, Virtual] = {}  # carries that wait, by column
         self.top = 2 * plan.limbs - 1
         self.doubling_in_t: Flag | None = None  # the bit doubled out of the last block, in T
         self.doubling_mask: Virtual | None = None  # the same as a mask
         self.square_high: tuple[int, Virtual] | None = None  # high limb of a square, and its column
         self.square_mask: Virtual | None = None  # carry of the diagonal's run, as a mask
+        self.zero = zero or clear(build, "zero")
 
-    def code(self) -> Code:
-        """Entry: pointers from the argument registers, the zero register; then step by step."""
-        for (low, _), base in zip(self.isa.abi.arguments, ("r", "a", "b"), strict=False):
-            if base in self.pointers:
-                self.build.emit("movw", POINTERS[self.pointers[base]][0], low)
-        self.zero = self.build.limb("zero")
-        self.build.emit("eor", self.zero, self.zero, fresh=True)
-        steps = self.plan.steps
-        for index, step in enumerate(steps):
-            match step:
-                case Block(title):
-                    self.build.heading(title)
-                case Product() if not self.on_diagonal(step):
-                    self.product(step)
-                case Double(first, last):
-                    following = itertools.takewhile(lambda other: isinstance(other, Product), steps[index + 1 :])
-                    self.finish_block(first, last, cast(list[Product], list(following)))
-                case Load() if not index or not isinstance(steps[index - 1], Load):
-                    run = itertools.takewhile(lambda other: isinstance(other, Load), steps[index:])
-                    self.load([cast(Load, other).column for other in run])
-                case Store(column):
-                    self.store(column)
-        self.build.emit("eor", HIGH, HIGH, comment="r1 is zero on return")
-        used = {register for name in self.pointers.values() for register in POINTERS[name]}
-        pool = [r for r in self.isa.registers if r not in used and r not in (LOW, HIGH)]
-        saved = self.isa.abi.callee_saved
-        pool.sort(key=lambda register: (register in saved, -self.isa.slots[register]))
-        return Code((Function("", tuple(self.build.ops), tuple(pool)),))
+    def all_steps(self) -> None:
+        """Step by step."""
+        rest = deque(self.plan.steps)
+        while rest:
+            self.step(rest.popleft(), rest)
 
-    def on_diagonal(self, cell: Product) -> bool:
-        """Whether the cell belongs to the step of doubling before it."""
-        return self.plan.op == "sqr" and cell.i == cell.j
+    def step(self, step: Step, rest: deque[Step]) -> None:
+        """One step, with those of the `rest` that are done along with it."""
+        match step:
+            case Block(title):
+                self.build.heading(title)
+            case Product():
+                self.product(step)
+            case Double(first, last):
+                diagonal: list[Product] = []
+                while rest and isinstance(rest[0], Product) and rest[0].i == rest[0].j:
+                    diagonal.append(cast(Product, rest.popleft()))
+                self.finish_block(first, last, diagonal)
+            case Gather(last):
+                self.gather(last)
+            case Load(column):
+                columns = [column]
+                while rest and isinstance(rest[0], Load):
+                    columns.append(cast(Load, rest.popleft()).column)
+                self.load(columns)
+            case Store(column):
+                self.store(column)
 
     def operand(self, cell: Product) -> tuple[Virtual, Virtual]:
-        second = self.operands["a" if self.plan.op == "sqr" else "b"]
-        return self.operands["a"][cell.i], second[cell.j]
+        return self.left[cell.i], self.right[cell.j]
 
     def product(self, cell: Product) -> None:
-        """Add one product to the sum."""
-        column = cell.column
+        """Form one product and add it to the sum as often as it is there."""
         names = ("a", "a" if self.plan.op == "sqr" else "b")
-        comment = f"{names[0]}[{cell.i}] * {names[1]}[{cell.j}] at column {column}"
+        comment = f"{names[0]}[{cell.i}] * {names[1]}[{cell.j}] at column {cell.column}"
         self.build.emit("mul", *self.operand(cell), comment=comment)
+        for _ in range(cell.times):
+            self.add_product(cell.column, caught=cell.caught)
+
+    def add_product(self, column: int, *, caught: bool) -> None:
+        """Add r1:r0 to the sum."""
         empty_low, empty_high = column not in self.limbs, column + 1 not in self.limbs
         self.sum.add_product(column)
         if empty_low and empty_high:
@@ -125,7 +152,10 @@ class _Lowering:
             return
         comment = "" if self.sum.carries(column + 1) else self.bound(column + 1)
         carry = self.add(column + 1, HIGH, carry, comment)
-        self.ripple(column + 1, carry)
+        if caught:
+            self.catch(column + 1, carry)
+        else:
+            self.ripple(column + 1, carry)
 
     def move(self, column: int, source: str) -> None:
         """Put `source` into the empty limb."""
@@ -147,6 +177,40 @@ class _Lowering:
             comment = "" if self.sum.carries(column) else self.bound(column)
             carry = self.add(column, self.zero, carry, comment)
 
+    def catch(self, column: int, carry: Flag | None) -> None:
+        """Let the carry out of `column` wait, if it could run on beyond the limb above."""
+        above = column + 1
+        if not (self.sum.carries(column) and above in self.limbs and self.sum.carries(above)):
+            self.ripple(column, carry)
+            return
+        if above not in self.caught:
+            self.caught[above] = self.build.limb(f"k{above}")
+            self.build.emit("eor", self.caught[above], self.caught[above], fresh=True)
+        self.build.emit("adc", self.caught[above], self.zero, takes=carry, comment="a carry waits")
+
+    def gather(self, last: int) -> None:
+        """Add the carries that wait below `last` to the sum, in one carry run."""
+        waiting = {column: self.caught.pop(column) for column in sorted(self.caught) if column < last}
+        if not waiting:
+            return
+        carry = self.run(range(min(waiting), last), waiting)
+        self.catch(last - 1, carry)
+
+    def run(self, columns: Sequence[int], addends: Mapping[int, Virtual]) -> Flag | None:
+        """Add limbs to those of the sum at neighbouring columns; the carry out of the last one."""
+        carry: Flag | None = None
+        for column in columns:
+            addend = addends.get(column)
+            if column in self.limbs and (addend or carry):
+                carry = self.add(column, addend or self.zero, carry)
+            elif addend:
+                self.limbs[column] = addend
+                carry = self.add(column, self.zero, carry) if carry else None
+            elif carry:
+                self.ripple(column - 1, carry)
+                carry = None
+        return carry
+
     def bound(self, column: int) -> str:
         """Why no carry leaves the limb at `column`."""
         return f"columns {column}:{column - 1} are at most 0x{self.sum.reach(column):x}, so no carry"
@@ -157,19 +221,13 @@ class _Lowering:
         for column, limb in stored.items():
             self.sum.add_limb(column)
             self.build.memory("load", limb, Memory("r", column))
-        carry: Flag | None = None
-        for column, limb in stored.items():
-            if column in self.limbs:
-                carry = self.add(column, limb, carry)
-            else:
-                self.limbs[column] = limb
-                carry = self.add(column, self.zero, carry) if carry else None
+        carry = self.run(columns, stored)
         self.ripple(columns[-1], carry)
 
     def store(self, column: int) -> None:
         """The lowest limb leaves the sum."""
         limb = self.limbs.pop(column, self.zero)
-        self.build.memory("store", limb, Memory("r", column))
+        self.out(column, limb)
         self.sum.drop(column)
 
     # ---- a square's block: double, add the diagonal ----------------------------------------------------------
@@ -287,86 +345,14 @@ class _Lowering:
         return mask
 
 
-def finish(code: Code, plan: Plan, isa: Isa) -> Code:
-    """After allocation: choose addressing for `load` and `store`, join moves of aligned pairs to MOVW."""
-    (function,) = code.functions
-    ops = _join_moves(_address(function.ops, pointers(plan)), isa)
-    check_flags(ops, isa)
-    return Code((Function(function.name, tuple(ops), function.pool),))
-
-
-def _address(ops: Sequence[Op], walks: dict[str, str]) -> list[Op]:
-    """`load` and `store` become instructions; each pointer is moved when a displacement does not reach."""
-    accesses: dict[str, deque[int]] = {}
-    for op in ops:
-        if isinstance(op.args[-1] if op.args else None, Memory):
-            where = cast(Memory, op.args[-1])
-            accesses.setdefault(where.base, deque()).append(where.offset)
-    walkers = {base: _Walker(walks[base], offsets) for base, offsets in accesses.items()}
-    out: list[Op] = []
-    for op in ops:
-        if isinstance(op.args[-1] if op.args else None, Memory):
-            out += walkers[cast(Memory, op.args[-1]).base].access(op)
-        else:
-            out.append(op)
-    return out
-
-
-class _Walker:
-    """A pointer register that walks over a buffer: X steps by itself, Y and Z reach 63 limbs ahead."""
-
-    def __init__(self, pointer: str, offsets: deque[int]) -> None:
-        self.pointer, self.upcoming = pointer, offsets
-        self.at = 0  # the limb it points at
-
-    def access(self, op: Op) -> list[Op]:
-        """The instructions for one load or store."""
-        offset = self.upcoming.popleft()
-        reach = 0 if self.pointer == "X" else 63
-        moves: list[Op] = []
-        if not 0 <= offset - self.at <= reach:
-            moves = self.move(max(0, offset - reach // 2) - self.at)
-        short = {"load": "ld", "store": "st"}[op.insn]
-        limb = str(op.args[0])
-        if self.pointer == "X":
-            step = bool(self.upcoming) and self.upcoming[0] == offset + 1
-            self.at += step
-            moves.append(Op(f"{short}_x{'p' if step else ''}", (limb,)))
-        else:
-            moves.append(Op(f"{short}d_{self.pointer.lower()}", (limb, offset - self.at)))
-        moves[0] = replace(moves[0], heading=op.heading)
-        return moves
-
-    def move(self, distance: int) -> list[Op]:
-        """ADIW or SBIW, as often as needed."""
-        self.at += distance
-        name = "adiw" if distance > 0 else "sbiw"
-        parts = [63] * (abs(distance) // 63) + [abs(distance) % 63]
-        return [Op(name, (POINTERS[self.pointer][0], part)) for part in parts if part]
-
-
-def _join_moves(ops: Sequence[Op], isa: Isa) -> list[Op]:
-    """MOV of an even register followed by MOV of the odd ones above becomes MOVW."""
-    pair = isa.classes["pair"].registers
-    out: list[Op] = []
-    for op in ops:
-        if op.insn == "mov" and out and out[-1].insn == "mov" and not op.heading:
-            low, low_from = out[-1].args
-            high, high_from = op.args
-            if (
-                low in pair
-                and low_from in pair
-                and _above(str(low), isa) == high
-                and _above(str(low_from), isa) == high_from
-            ):
-                out[-1] = Op("movw", (low, low_from), heading=out[-1].heading, comment=op.comment)
-                continue
-        out.append(op)
-    return out
-
-
-def _above(register: str, isa: Isa) -> str:
-    return isa.registers[isa.registers.index(register) + 1]
+def finish(code: Code, isa: Isa) -> Code:
+    """After allocation: addresses for `load` and `store`, frames, and MOVW where two limbs move together."""
+    functions = []
+    for function in code.functions:
+        ops = tuple(address(function.ops, isa))
+        check_flags(ops, isa)
+        functions.append(Function(function.name, ops, function.pool))
+    return Code(tuple(functions))
 
 
 def frame(saved: Sequence[str]) -> tuple[list[Op], list[Op]]:

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sqgen.methods import Parameter, Values
-from sqgen.plan import Block, Double, Load, Product, Step, Store, blocks
+from sqgen.plan import Block, Load, Product, Step, Store, double_stored
 
 TITLE = "operand scanning of the triangle, one doubling"
 REFERENCE = "HL03"
@@ -37,14 +37,4 @@ def steps(op: str, n: int, values: Values) -> Iterator[Step]:
                 yield Load(i + j)
             yield Store(i + j)
         yield Store(i + n)
-    for first, last in blocks(n, values.many("block")):
-        yield Block(f"doubling of columns {first}..{last - 1}")
-        for column in range(
-            max(1, first), min(last, 2 * n - 1)
-        ):  # nothing off the diagonal reaches the outermost limbs
-            yield Load(column)
-        yield Double(first, last)
-        for i in range((first + 1) // 2, (last + 1) // 2):
-            yield Product(i, i)
-        for column in range(first, last):
-            yield Store(column)
+    yield from double_stored(n, values.many("block"))

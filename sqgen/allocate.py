@@ -1,8 +1,8 @@
 """Virtual registers to registers: one pass over straight-line code, evicting the farthest next use.
 
-Only variables with a home in memory can be evicted; they are never written, so evicting costs nothing and coming
-back costs one load.  For a fixed order of uses the farthest-next-use rule needs the fewest loads.  Every other
-variable stays where it is from its first write to its last read.
+A variable with a home in memory is never written, so evicting it costs nothing and coming back costs one load.  For a
+fixed order of uses the farthest-next-use rule needs the fewest loads.  Where none can be evicted, and the code has a
+place for it, a variable without a home is stored and loaded again.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from .code import CodeError, Function, Op, Virtual
+from .code import SPILLED, Arg, CodeError, Function, Memory, Op, Virtual
 from .errors import Exit, UserError
 
 
@@ -32,6 +32,7 @@ def verify(before: Function, after: Function) -> None:
     """Replay both and raise CodeError unless each register holds the variable that `before` means there."""
     homes = {virtual.home: virtual for op in before.ops for virtual in op.reads if virtual.home}
     holds: dict[str, Virtual] = {}
+    spilled: dict[Arg, Virtual] = {}
     rest = deque(before.ops)
     for op in after.ops:
         if rest and _matches(op, rest[0], holds):
@@ -39,12 +40,20 @@ def verify(before: Function, after: Function) -> None:
             for virtual, register in zip(original.args, op.args, strict=True):
                 if isinstance(virtual, Virtual) and virtual in original.writes:
                     holds[str(register)] = virtual
+        elif op.insn == "store" and _spilled(op):
+            spilled[op.args[1]] = holds[str(op.args[0])]
+        elif op.insn == "load" and _spilled(op):
+            holds[str(op.args[0])] = spilled[op.args[1]]
         elif op.insn == "load" and op.args[1] in homes:
             holds[str(op.args[0])] = homes[op.args[1]]
         else:
             raise CodeError(f"{op.text().strip()} does not follow from the code before allocation")
     if rest:
         raise CodeError("allocation lost operations")
+
+
+def _spilled(op: Op) -> bool:
+    return isinstance(op.args[1], Memory) and op.args[1].base == SPILLED
 
 
 def _matches(op: Op, original: Op, holds: Mapping[str, Virtual]) -> bool:
@@ -75,6 +84,10 @@ class _Allocator:
         self.holder: dict[str, Virtual] = {}
         self.promised: dict[int, str] = {}  # id of a mate -> the register kept for it
         self.touched: set[str] = set()
+        self.pool = list(function.pool)
+        self.spilling = False  # whether there is a place for spilled limbs
+        self.slots: dict[Virtual, Memory] = {}  # where a spilled limb has its place
+        self.current: set[Virtual] = set()  # variables whose value is in their place
         self.out: list[Op] = []
 
     def run(self) -> Function:
@@ -83,6 +96,10 @@ class _Allocator:
         return replace(self.function, ops=tuple(self.out))
 
     def step(self, index: int, op: Op) -> None:
+        if op.insn == "release":
+            self.pool += [str(register) for register in op.args]
+            self.order |= {register: index for index, register in enumerate(self.pool)}
+        self.spilling = self.spilling or op.insn == "spill"
         pinned = (*op.reads, *op.writes)
         loads = [self.load(virtual, op, index, pinned) for virtual in op.reads if virtual not in self.where]
         registers = {virtual: self.where[virtual] for virtual in op.reads}
@@ -97,6 +114,7 @@ class _Allocator:
             if virtual not in self.where:
                 self.take(virtual, op, index, pinned)
             registers[virtual] = self.where[virtual]
+            self.current.discard(virtual)
             if not self.uses[virtual]:
                 self.release(virtual)
         args = tuple(registers[arg] if isinstance(arg, Virtual) else arg for arg in op.args)
@@ -108,9 +126,10 @@ class _Allocator:
 
     def load(self, virtual: Virtual, op: Op, index: int, pinned: tuple[Virtual, ...]) -> Op:
         """Bring a variable in from its home."""
-        if virtual.home is None:
+        home = virtual.home or self.slots.get(virtual)
+        if home is None:
             raise CodeError(f"operation {index}, {op.text().strip()}: {virtual} is read before it is written")
-        return Op("load", (self.take(virtual, op, index, pinned), virtual.home))
+        return Op("load", (self.take(virtual, op, index, pinned), home))
 
     def release(self, virtual: Virtual) -> None:
         del self.holder[self.where.pop(virtual)]
@@ -132,7 +151,7 @@ class _Allocator:
     def free(self) -> list[str]:
         """Free registers, those that cost nothing to use first."""
         kept = set(self.promised.values())
-        free = [register for register in self.function.pool if register not in self.holder and register not in kept]
+        free = [register for register in self.pool if register not in self.holder and register not in kept]
         return sorted(
             free, key=lambda register: (register in self.saved and register not in self.touched, self.order[register])
         )
@@ -160,16 +179,23 @@ class _Allocator:
         return next(iter(alone or candidates), None)
 
     def evict(self, op: Op, index: int, pinned: tuple[Virtual, ...]) -> str:
-        """Free the register of the reloadable variable whose next use is farthest away."""
-        evictable = [v for v in self.where if v.home is not None and v not in pinned]
+        """Free the register of the variable whose next use is farthest away, of those that cost least to evict."""
+        candidates = [v for v in self.where if v not in pinned]
+        evictable = [v for v in candidates if v.home is not None]
+        if not evictable and self.spilling:
+            evictable = candidates
         if not evictable:
             raise PressureError(
-                f"{len(self.where)} limbs are live in {len(self.function.pool)} registers at {self.place(index)};"
+                f"{len(self.where)} limbs are live in {len(self.pool)} registers at {self.place(index)};"
                 " choose narrower blocks or a smaller size",
                 Exit.LIMITS,
             )
         farthest = max(evictable, key=lambda v: (self.uses[v][0], v.id))
         register = self.where[farthest]
+        if farthest.home is None and farthest not in self.current:
+            place = self.slots.setdefault(farthest, Memory(SPILLED, len(self.slots)))
+            self.out.append(Op("store", (register, place)))
+            self.current.add(farthest)
         self.release(farthest)
         return register
 

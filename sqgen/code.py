@@ -48,13 +48,35 @@ class Flag:
     flag: str
 
 
-Arg = Virtual | Memory | str | int
+@dataclass(frozen=True)
+class Label:
+    """A place in a kernel's code: a function's first operation, or where an operation `label` stands."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+ANY_FLAGS = (Flag(0, "any"),)  # taken by an operation that takes the flags as they are
+
+Arg = Virtual | Memory | Label | str | int
 
 
 @dataclass(frozen=True)
 class Op:
-    """One operation: an instruction of the table with its operands in table order, or `load`/`store`, whose
-    addressing the instruction set's `finish` chooses.  `heading` opens a part of the listing, `comment` says why."""
+    """One operation: an instruction of the table with its operands in table order, or one of these.
+
+    * `load`, `store` (limb, memory): the instruction set's `finish` chooses the addressing
+    * `point` (pointer, memory): from here on the pointer register points there
+    * `walk` (memory): move the pointer there
+    * `label` (label): a place to jump to
+    * `need`: what it reads must be in registers here
+    * `release` (registers ...): from here on the allocator may use them
+    * `spill`: from here on there is a place in memory, `SPILLED`, for limbs that registers do not hold
+
+    `heading` opens a part of the listing, `comment` says why.
+    """
 
     insn: str
     args: tuple[Arg, ...]
@@ -92,6 +114,9 @@ class Code:
         return "".join(
             f"{function.name}:\n" + "".join(f"{op.text()}\n" for op in function.ops) for function in self.functions
         )
+
+
+SPILLED = "spilled"  # the buffer of limbs that found no register
 
 
 class CodeError(ValueError):
@@ -141,6 +166,7 @@ class Builder:
         self.ops: list[Op] = []
         self.virtuals: list[Virtual] = []
         self._flags = 0
+        self._labels = 0
         self._heading = ""
 
     def limb(self, name: str, home: Memory | None = None) -> Virtual:
@@ -181,6 +207,20 @@ class Builder:
         )
         return gives[0] if gives else None
 
+    def label(self, name: str) -> Label:
+        """A new place in this function, whose name no other place has."""
+        self._labels += 1
+        return Label(f"{name}{self._labels}")
+
+    def raw(self, ops: Sequence[Op]) -> None:
+        """Append operations on registers as they are."""
+        for op in ops:
+            self._append(op)
+
+    def mark(self, name: str, *args: Arg, reads: Sequence[Virtual] = ()) -> None:
+        """Append an operation that is no instruction, or one with a label; `reads`: variables that live until here."""
+        self._append(Op(name, args, tuple(dict.fromkeys(reads))))
+
     def memory(self, name: str, limb: Virtual | str, where: Memory) -> None:
         """Append a `load` of `limb` from, or a `store` of it to, memory."""
         mine = (limb,) if isinstance(limb, Virtual) else ()
@@ -202,9 +242,12 @@ def check_flags(ops: Sequence[Op], isa: Isa) -> None:
     """Raise CodeError where an operation takes a flag value that is no longer in the flag."""
     current: dict[str, int | None] = {}
     for index, op in enumerate(ops):
-        if op.insn not in isa.insns:  # `load` and `store` leave the flags alone
+        if op.insn not in isa.insns:  # none of these touches a flag, but a label is reached with any
+            current = {} if op.insn == "label" else current
             continue
         insn = isa.insns[op.insn]
+        if insn.control or op.takes == ANY_FLAGS:
+            continue
         taken = {flag.flag: flag.id for flag in op.takes}
         for flag in flags_read(insn, isa):
             if flag in isa.opaque or _is_zero_chain(insn, flag):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from . import allocate, frame
-from .code import Code, Op
+from .code import Code, Function, Label, Op
 from .encode import Instr, assemble
 from .idioms import idioms
 from .plan import Plan
@@ -14,11 +15,16 @@ from .table import Isa
 
 @dataclass(frozen=True)
 class Line:
-    """One instruction of the kernel with what the listing says about it."""
+    """One instruction of the kernel with what the listing says about it.
+
+    `labels` are the places that it is, `target` the one it goes to, if any.
+    """
 
     instr: Instr
     heading: str
     comment: str
+    labels: tuple[str, ...] = ()
+    target: str = ""
 
 
 @dataclass(frozen=True)
@@ -34,23 +40,52 @@ class Compiled:
     lines: tuple[Line, ...]
     image: bytes
 
+    @property
+    def straight(self) -> bool:
+        """Whether every instruction runs once."""
+        return not any(line.target for line in self.lines)
+
 
 def compile_plan(plan: Plan, isa: Isa) -> Compiled:
     """Bytes for a plan, not yet proved.  Raises PressureError where the registers do not suffice."""
     rules = idioms(isa)
     code = rules.lower(plan, isa)
-    (function,) = code.functions
-    allocated = allocate.allocate(function, isa.abi.callee_saved, isa.pairs())
-    allocate.verify(function, allocated)
-    registers = rules.finish(Code((allocated,)), plan, isa)
-    (body,) = registers.functions
-    written = frame.written(body.ops, isa)
+    allocated = []
+    for function in code.functions:
+        allocated.append(allocate.allocate(function, isa.abi.callee_saved, isa.pairs()))
+        allocate.verify(function, allocated[-1])
+    registers = rules.finish(Code(tuple(allocated)), isa)
+    written = frame.written([op for function in registers.functions for op in function.ops], isa)
     before, after = rules.frame([register for register in written if register in isa.abi.callee_saved])
-    lines = tuple(line(op, isa) for op in (*before, *body.ops, *after))
+    entry, *others = registers.functions
+    framed = replace(entry, ops=(*before, *entry.ops, *after))
+    lines = layout([framed, *others], isa)
     return Compiled(plan, isa, code, registers, written, lines, assemble([line.instr for line in lines]))
 
 
-def line(op: Op, isa: Isa) -> Line:
-    """An operation on registers as a machine instruction."""
-    operands = tuple(arg for arg in op.args if isinstance(arg, str | int))
-    return Line(Instr(isa.insns[op.insn], operands), op.heading, op.comment)
+def layout(functions: Sequence[Function], isa: Isa) -> tuple[Line, ...]:
+    """The functions one after the other, each place known.  Raises UserError where a call does not reach."""
+    placed: list[tuple[Op, str, tuple[str, ...], int]] = []  # operation, its function, labels, address in bytes
+    places: dict[str, int] = {}
+    address = 0
+    for function in functions:
+        labels: list[str] = [function.name] if function.name else []
+        for op in function.ops:
+            if op.insn == "label":
+                labels.append(f"{function.name}_{op.args[0]}")
+                continue
+            places |= dict.fromkeys(labels, address)
+            placed.append((op, function.name, tuple(labels), address))
+            address += isa.insns[op.insn].size
+            labels = []
+    lines = []
+    for op, name, labels_here, at in placed:
+        target = next((arg.name for arg in op.args if isinstance(arg, Label)), "")
+        if f"{name}_{target}" in places:  # a place in the same function
+            target = f"{name}_{target}"
+        operands = tuple(arg for arg in op.args if isinstance(arg, str | int))
+        if target:
+            operands = (*operands, places[target] - at - isa.insns[op.insn].size)
+        lines.append(Line(Instr(isa.insns[op.insn], operands), op.heading, op.comment, labels_here, target))
+    return tuple(lines)
+

@@ -1,13 +1,16 @@
 """The check after planning: every cell is in the result exactly as often as it must be.
 
 It replays the plan's steps on symbolic columns, with no look at how a schedule made them: a cell off the diagonal
-of a square must be there twice (once as a product, then doubled), every other cell once, every result limb must be
-stored, and nothing may come too late to be counted.
+of a triangle must count twice (as a product that is then doubled, or that is added twice), every other cell once,
+every result limb must be stored, and nothing may come too late to be counted.
 """
 
 from __future__ import annotations
 
-from .plan import Block, Double, Load, Plan, Product, Store
+import itertools
+from collections import Counter
+
+from .plan import Block, Difference, Double, Gather, Load, Part, Plan, Product, Recombine, Slice, Store
 
 
 class CoverError(ValueError):
@@ -31,6 +34,9 @@ class _Replay:
         self.doubled_up_to = 0
         self.stored: set[int] = set()
         self.pending: set[int] = set()  # columns of the sum that hold something not yet stored
+        self.caught: set[int] = set()  # columns at which carries wait
+        self.differences: dict[str, tuple[Slice, Slice, Slice]] = {}  # by sign: where it lies, and what of what
+        self.formed: list[tuple[Slice, Slice, Slice]] = []  # parts: where they lie, and their factors
 
     def fail(self, message: str) -> None:
         raise CoverError(f"{self.plan.method}, {self.plan.limbs} limbs: {message}")
@@ -41,34 +47,40 @@ class _Replay:
                 self.product(step)
             case Double():
                 self.double(step)
+            case Gather(last):
+                self.caught = {column for column in self.caught if column >= last}
             case Load(column):
                 self.load(column)
             case Store(column):
                 self.store(column)
             case Block():
                 pass
+            case Difference(sign, into, left, right):
+                self.differences[sign] = (into, left, right)
+            case Part():
+                self.part(step)
+            case Recombine():
+                self.recombine(step)
             case _:
                 self.fail(f"unknown step {step}")
 
     def product(self, cell: Product) -> None:
-        n, square = self.plan.limbs, self.plan.op == "sqr"
+        n, triangle = self.plan.limbs, self.plan.triangle
         if not (0 <= cell.i < n and 0 <= cell.j < n):
             self.fail(f"cell ({cell.i}, {cell.j}) is outside")
-        key = (min(cell.i, cell.j), max(cell.i, cell.j)) if square else (cell.i, cell.j)
-        if square and key[0] != key[1] and cell.column < self.doubled_up_to:
-            self.fail(f"cell {key} is added after column {cell.column} was doubled")
-        if square and key[0] == key[1] and cell.column >= self.doubled_up_to:
-            self.fail(f"cell {key} on the diagonal is added before column {cell.column} is doubled")
-        self.weight[key] = self.weight.get(key, 0) + 1
+        key = (min(cell.i, cell.j), max(cell.i, cell.j)) if triangle else (cell.i, cell.j)
+        self.weight[key] = self.weight.get(key, 0) + cell.times
         self.pending |= {cell.column, cell.column + 1}
+        if cell.caught and cell.column + 2 < 2 * n:  # no carry leaves the result
+            self.caught.add(cell.column + 2)
 
     def double(self, step: Double) -> None:
-        if self.plan.op != "sqr":
-            self.fail("a multiplication doubles nothing")
+        if not self.plan.triangle:
+            self.fail("a rhombus doubles nothing")
         if step.first != self.doubled_up_to or step.last <= step.first:
             self.fail(f"columns {step.first}..{step.last - 1} are doubled, but {self.doubled_up_to} is next")
         for key in self.weight:
-            if step.first <= sum(key) < step.last and key[0] != key[1]:
+            if step.first <= sum(key) < step.last:
                 self.weight[key] *= 2
         self.doubled_up_to = step.last
 
@@ -83,19 +95,103 @@ class _Replay:
             self.fail(f"column {column} is stored over what it held")
         if any(other < column for other in self.pending):
             self.fail(f"column {column} is stored before the columns below it")
+        if any(other <= column for other in self.caught):
+            self.fail(f"column {column} is stored before the carries caught up to it are gathered")
         self.stored.add(column)
         self.pending.discard(column)
 
+    # ---- products of parts ------------------------------------------------------------------------------------
+
+    def part(self, step: Part) -> None:
+        """A product formed by another plan: its cells, where it lies in the result."""
+        check(step.plan)
+        if not (step.left.count == step.right.count == step.plan.limbs) or step.into.count != 2 * step.plan.limbs:
+            self.fail(f"{step.into} = {step.left} * {step.right} does not fit {step.plan.limbs} limbs")
+        if step.plan.op == "sqr" and step.left != step.right:
+            self.fail(f"{step.left} * {step.right} is no square")
+        self.formed.append((step.into, step.left, step.right))
+        if step.into.name == "r" and {step.left.name, step.right.name} <= {"a", "b"}:
+            if step.into.first != step.left.first + step.right.first:
+                self.fail(f"{step.left} * {step.right} does not begin at column {step.into.first}")
+            self.add(_cells(_limbs(step.left), _limbs(step.right)))
+            self.stored |= set(range(step.into.first, step.into.first + step.into.count))
+
+    def add(self, cells: Counter[tuple[int, int]], times: int = 1) -> None:
+        """Count cells that lie in their own columns."""
+        for (i, j), weight in cells.items():
+            key = (min(i, j), max(i, j)) if self.plan.triangle else (i, j)
+            self.weight[key] = self.weight.get(key, 0) + times * weight
+
+    def recombine(self, step: Recombine) -> None:
+        """L + H - M, written out as cells: what does not belong into its column must cancel."""
+        half = step.half
+        low, high = self.held(Slice("r", 0, 2 * half)), self.held(Slice("r", 2 * half, 2 * (self.plan.limbs - half)))
+        *_, first, second = self.held(step.middle)
+        found: Counter[tuple[int, int, int]] = Counter()
+        for (_, left, right), times, shift in ((low, 1, half), (high, 1, -half)):
+            for (i, j), weight in _cells(_limbs(left), _limbs(right)).items():
+                found[i, j, i + j + shift] += times * weight
+        x, y = self.difference(first, step.signs[:1]), self.difference(second, step.signs[-1:])
+        for i, of_i in enumerate(x):
+            for j, of_j in enumerate(y):
+                for (k, one), (m, other) in itertools.product(of_i.items(), of_j.items()):
+                    found[k, m, half + i + j] -= one * other
+        if self.plan.op == "sqr":
+            found = _unordered(found)
+        strange = [cell for cell, weight in found.items() if weight and cell[0] + cell[1] != cell[2]]
+        if strange:
+            self.fail(f"cell {strange[0][:2]} lands in column {strange[0][2]}")
+        self.add(Counter({cell[:2]: weight for cell, weight in found.items() if weight}))
+
+    def held(self, where: Slice) -> tuple[Slice, Slice, Slice]:
+        """The part that lies there."""
+        for part in reversed(self.formed):
+            if part[0] == where:
+                return part
+        self.fail(f"{where} holds no product")
+        raise AssertionError
+
+    def difference(self, where: Slice, signs: tuple[str, ...]) -> list[Counter[int]]:
+        """The limbs of the difference that lies there, without its sign, as sums of operand limbs."""
+        for sign, (into, left, right) in self.differences.items():
+            if into == where and (not signs or signs == (sign,)):
+                limbs = [Counter(dict(limb)) for limb in _limbs(left)]
+                for limb, other in zip(limbs, _limbs(right), strict=False):
+                    limb.subtract(other)
+                return limbs
+        self.fail(f"{where} is no difference of this sign")
+        raise AssertionError
+
     def finish(self) -> None:
-        n, square = self.plan.limbs, self.plan.op == "sqr"
+        n, triangle = self.plan.limbs, self.plan.triangle
         for i in range(n):
-            for j in range(i if square else 0, n):
-                wanted = 2 if square and i != j else 1
+            for j in range(i if triangle else 0, n):
+                wanted = 2 if triangle and i != j else 1
                 found = self.weight.get((i, j), 0)
                 if found != wanted:
                     self.fail(f"cell ({i}, {j}) counts {found} times instead of {wanted}")
+        if self.caught:
+            self.fail(f"carries caught at columns {sorted(self.caught)} are never gathered")
         if self.pending:
             self.fail(f"columns {sorted(self.pending)} got something that was never stored")
         missing = [column for column in range(2 * n) if column not in self.stored]
         if missing or len(self.stored) != 2 * n:
             self.fail(f"columns {missing or sorted(self.stored)[2 * n :]} are stored wrongly")
+
+
+def _limbs(which: Slice) -> list[Counter[int]]:
+    """Each limb of a slice of an operand as a sum of operand limbs."""
+    return [Counter({which.first + index: 1}) for index in range(which.count)]
+
+
+def _cells(left: list[Counter[int]], right: list[Counter[int]]) -> Counter[tuple[int, int]]:
+    """The cells of a product."""
+    return Counter((i, j) for of_i in left for of_j in right for i in of_i for j in of_j)
+
+
+def _unordered(cells: Counter[tuple[int, int, int]]) -> Counter[tuple[int, int, int]]:
+    """Cells of a square: (i, j) and (j, i) are one."""
+    found: Counter[tuple[int, int, int]] = Counter()
+    for (i, j, column), weight in cells.items():
+        found[min(i, j), max(i, j), column] += weight
+    return found

@@ -83,7 +83,7 @@ class _Page:
         self.scale = min(LARGEST, (PAGE - 2 * SIDE) / (2 * n * ACROSS))
         self.right = (PAGE + (2 * n - 1) * ACROSS * self.scale) / 2  # of column 0
         self.middle = TOP + (n - 1) * UP * self.scale  # of height 0
-        self.axis = self.y(0 if picture.square else 1 - n) + DOT * self.scale + 10
+        self.axis = self.y(0 if picture.triangle else 1 - n) + DOT * self.scale + 10
         self.numbered = n <= NUMBERED
         self.lines = {"dot": DOT, "ring": COARSE if n > ARROWS else RING}  # in lattice units
         self.cells = picture.cells()
@@ -111,7 +111,7 @@ class _Page:
     def description(self) -> str:
         """The picture in words."""
         picture, top = self.picture, self.picture.n - 1
-        shape, corner = ("Triangle", f"(0, {top})") if picture.square else ("Rhombus", f"({top}, 0)")
+        shape, corner = ("Triangle", f"(0, {top})") if picture.triangle else ("Rhombus", f"({top}, 0)")
         blocks = "; ".join(text for _, text in picture.legend())
         return (
             f"{shape} of {picture.count()}. Cell (i, j) stands in column i + j; (0, 0) is the right corner, {corner} "
@@ -172,7 +172,7 @@ class _Page:
 
     def operands(self) -> Iterator[_Mark]:
         """A[i] and B[j] along the two upper sides, where their rows begin."""
-        n, other = self.picture.n, "A" if self.picture.square else "B"
+        n, other = self.picture.n, self.picture.right
         out = 1.35 * self.around + 8  # at right angles to the side
         for k in range(0, n, tick(1.2 * FONT / (UP * self.scale))):
             for column, height, name, cls in ((k, k, "A", "right"), (n - 1 + k, n - 1 - k, other, "left")):
@@ -196,7 +196,7 @@ class _Page:
         """What each sign means; its class is the sign."""
         weights = {"dot": "counts twice (i ≠ j)", "ring": "counts once (i = j)"}
         path = {"start": "first visit", "end": "last visit", "walk": "order of visits", "jump": "jump"}
-        signs = (weights if self.picture.square else {"dot": "cell"}) | path
+        signs = (weights if self.picture.triangle else {"dot": "cell"}) | path
         notes, x = [], EDGE + 8.0
         for sign, text in signs.items():
             notes.append(_Mark(fixed(x), fixed(self.axis + 70), text, sign))

@@ -42,7 +42,7 @@ class _Canvas:
 
     def y(self, cell: Place) -> int:
         """The cell's line, counted upwards from 0."""
-        if self.picture.square:
+        if self.picture.triangle:
             return -(-cell.height // self.fold)  # rounded up, so that the diagonal has the lowest line for itself
         return (cell.height + self.picture.n - 1) // self.fold
 
@@ -80,9 +80,9 @@ class _Canvas:
     def notes(self) -> list[str]:
         """How to read it, each line only where it applies."""
         picture, top = self.picture, self.picture.n - 1
-        corners = f"A[0]*A[{top}]" if picture.square else f"A[{top}]*B[0]"
+        corners = f"A[0]*A[{top}]" if picture.triangle else f"A[{top}]*{picture.right}[0]"
         notes = [f"right corner [0]*[0], left [{top}]*[{top}], top {corners}", "C: the block that stores it last"]
-        if picture.square:
+        if picture.triangle:
             notes.append("a counts twice, " + ("*a once" if self.scale == 1 else "on the lowest line once"))
         if self.scale > 1:
             notes += [f"a character stands for up to {self.scale**2} cells", "the SVG shows every cell"]

@@ -1,6 +1,6 @@
 """Linear forms with integer coefficients over atoms: the values of the proof, and what can be said of their range.
 
-An atom is an unknown integer with a range: an operand limb, a pointer, the product of two atoms, or a digit of an
+An atom is an unknown integer with a range: an operand limb, a pointer, a product of atoms, or a digit of an
 equation.  Digits come with their *relation*: digits, each times its weight, sum to a form over earlier atoms.  Two
 directions of use make everything else:
 
@@ -41,8 +41,10 @@ class Atoms:
         self.public: list[bool] = [True]
         self.origin: list[int] = [0]
         self.relation: dict[int, Relation] = {}
-        self.factors: dict[int, tuple[int, int]] = {}
-        self._products: dict[tuple[int, int], int] = {}
+        self.factors: dict[int, tuple[int, ...]] = {}  # of a product, in order; none of them is a product itself
+        self._products: dict[tuple[int, ...], int] = {}
+        self.parts: dict[int, Form] = {}  # of an atom that was taken apart later, as the bit that BST copies
+        self.signs: set[int] = set()  # bits that masks were made of
         self.here = 0  # address of the instruction that is being executed
         self.in_vain = 0  # terms touched in looking for bounds and not finding them
 
@@ -56,15 +58,29 @@ class Atoms:
 
     def product(self, left: int, right: int) -> int:
         """The atom that stands for left * right."""
-        key = (left, right) if left <= right else (right, left)
-        if left == right and (self.low[left], self.high[left]) == (0, 1):
-            return left  # a bit is its own square
+        pair = (left, right) if left <= right else (right, left)
+        if pair in self._products:
+            return self._products[pair]
+        factors: list[int] = []
+        for factor in sorted((*self.factors.get(left, (left,)), *self.factors.get(right, (right,)))):
+            if not (factors and factors[-1] == factor and self.is_bit(factor)):  # a bit is its own square
+                factors.append(factor)
+        key = tuple(factors)
+        if len(key) == 1:
+            return key[0]
         if key not in self._products:
-            corners = [x * y for x in (self.low[left], self.high[left]) for y in (self.low[right], self.high[right])]
-            atom = self.new(min(corners), max(corners), self.public[left] and self.public[right])
+            low = high = 1
+            for factor in key:
+                corners = [x * y for x in (low, high) for y in (self.low[factor], self.high[factor])]
+                low, high = min(corners), max(corners)
+            atom = self.new(low, high, all(self.public[factor] for factor in key))
             self._products[key] = atom
             self.factors[atom] = key
+        self._products[pair] = self._products[key]
         return self._products[key]
+
+    def is_bit(self, atom: int) -> bool:
+        return self.low[atom] == 0 and self.high[atom] == 1
 
     def range(self, form: Form) -> tuple[int, int]:
         """Least and greatest value by the ranges of the form's own atoms."""
@@ -84,28 +100,55 @@ class Atoms:
     # ---- down to operand limbs ----------------------------------------------------------------------------------
 
     def reduce(self, form: Form, fixed: Mapping[int, int], modulus: int = 0) -> Form:
-        """The form with lowest digits and products of digits replaced; coefficients modulo `modulus` where given."""
+        """The form with lowest digits and products of digits replaced; coefficients modulo `modulus` where given.
+
+        Of all replaceable digits, inside products or not, the latest is replaced first: nothing is replaced twice.
+        """
         rest = dict(form)
-        heap = sorted(-atom for atom in rest)
         done: Form = {}
+        heap: list[tuple[int, int]] = []
+        for atom in form:
+            self._queue(atom, fixed, heap)
         while heap:
-            atom = -heappop(heap)
+            pivot, atom = heappop(heap)
             coefficient = rest.pop(atom, 0)
             if not coefficient:
                 continue
-            replacement = self.reduced(atom, fixed)
-            if replacement is None:
+            if pivot == 1:
                 done[atom] = done.get(atom, 0) + coefficient
                 continue
-            for other, factor in replacement.items():
+            for other, factor in self._replaced(atom, -pivot, fixed).items():
                 if other in rest:
                     rest[other] += coefficient * factor
                 else:
                     rest[other] = coefficient * factor
-                    heappush(heap, -other)
+                    self._queue(other, fixed, heap)
         if modulus:
             done = {atom: coefficient % modulus for atom, coefficient in done.items()}
         return {atom: coefficient for atom, coefficient in done.items() if coefficient}
+
+    def _queue(self, atom: int, fixed: Mapping[int, int], heap: list[tuple[int, int]]) -> None:
+        """Push (minus the latest factor that can be replaced, atom), or (1, atom) for one that stays as it is."""
+        pivot = -1
+        for factor in reversed(self.factors.get(atom, (atom,))):
+            relation = self.relation.get(factor)
+            if factor in fixed or (relation is not None and relation.digits[0] == factor):
+                pivot = factor
+                break
+        heappush(heap, (-pivot, atom))
+
+    def _replaced(self, atom: int, pivot: int, fixed: Mapping[int, int]) -> Form:
+        """The atom with its factor `pivot` replaced."""
+        replacement = self._replacement(pivot, fixed)
+        assert replacement is not None
+        factors = self.factors.get(atom)
+        if factors is None:
+            return replacement
+        at = factors.index(pivot)
+        others = factors[:at] + factors[at + 1 :]
+        for other in others:
+            replacement = self.times(replacement, other)
+        return replacement
 
     def once(self, form: Form) -> Form:
         """The form with its own lowest digits replaced, but not what they are replaced by."""
@@ -113,10 +156,15 @@ class Atoms:
 
     def reduced(self, atom: int, fixed: Mapping[int, int]) -> Form | None:
         """What `atom` is replaced by, None if it stays."""
+        for factor in reversed(self.factors.get(atom, (atom,))):
+            if self._replacement(factor, fixed) is not None:
+                return self._replaced(atom, factor, fixed)
+        return None
+
+    def _replacement(self, atom: int, fixed: Mapping[int, int]) -> Form | None:
+        """What an atom that is no product is replaced by: its value in this case, or its relation without it."""
         if atom in fixed:
             return {ONE: fixed[atom]} if fixed[atom] else ZERO
-        if atom in self.factors:
-            return self._reduced_product(*self.factors[atom], fixed)
         relation = self.relation.get(atom)
         if relation is None or relation.digits[0] != atom:
             return None
@@ -124,13 +172,6 @@ class Atoms:
         for digit, weight in zip(relation.digits[1:], relation.weights[1:], strict=True):
             form[digit] = form.get(digit, 0) - weight
         return form
-
-    def _reduced_product(self, left: int, right: int, fixed: Mapping[int, int]) -> Form | None:
-        for factor, other in ((right, left), (left, right)):
-            replacement = self.reduced(factor, fixed)
-            if replacement is not None:
-                return self.times(replacement, other)
-        return None
 
     def times(self, form: Form, factor: int) -> Form:
         """The form times an atom."""
@@ -149,6 +190,17 @@ class Atoms:
     def impossible(self, form: Form, low: int, high: int, fixed: Mapping[int, int], budget: int) -> bool:
         """Whether the form can be shown to lie outside low..high."""
         return self._shown(form, fixed, budget, lambda least, greatest: greatest < low or least > high)
+
+    def bounded(self, form: Form, low: int, high: int, fixed: Mapping[int, int]) -> bool:
+        """Whether low <= form <= high can be shown for a sum of carries, by what they were carried out of.
+
+        Each carry is replaced by (sum - digits below it) / 2^k; what was summed is reduced to operand limbs, so that
+        it shows, for instance, that lo^2 + hi^2 - |lo - hi|^2 is not negative.
+        """
+        search = _Bounds(self, form, fixed)
+        search.expand_carries()
+        least, greatest = self.range(search.reduced_sum())
+        return low <= -(-least >> search.shift) and greatest >> search.shift <= high
 
     def _shown(self, form: Form, fixed: Mapping[int, int], budget: int, wanted: Callable[[int, int], bool]) -> bool:
         """Whether bounds as wanted are found with `budget` terms touched, and while not too many were in vain."""
@@ -186,6 +238,10 @@ class _Bounds:
         """Add coefficient * atom / 2^shift; an atom that this case has fixed is a number."""
         if atom in self.fixed:
             atom, coefficient = ONE, coefficient * self.fixed[atom]
+        elif atom in self.atoms.parts:
+            for part, weight in self.atoms.parts[atom].items():
+                self.add(part, coefficient * weight)
+            return
         before = self.form.get(atom, 0)
         after = before + coefficient
         least, greatest = self.atoms.low[atom], self.atoms.high[atom]
@@ -216,6 +272,24 @@ class _Bounds:
                 return True
         return False
 
+    def expand_carries(self) -> None:
+        """Replace highest digits until there are none; the digits below them are kept apart."""
+        self.below: set[int] = set()
+        while self.heap and not self.heap[0][0]:
+            atom = -heappop(self.heap)[1]
+            self.seen.discard(atom)
+            coefficient = self.form.get(atom)
+            found = None if coefficient is None else self.definition(atom)
+            if coefficient is not None and found is not None:
+                self.below.update(self.atoms.relation[atom].digits[:-1])
+                self.replace(atom, coefficient, *found)
+
+    def reduced_sum(self) -> Form:
+        """The form with everything reduced but for the digits below the carries."""
+        kept = {atom: c for atom, c in self.form.items() if atom in self.below}
+        rest = {atom: c for atom, c in self.form.items() if atom not in self.below}
+        return combine([(1, kept), (1, self.atoms.reduce(rest, self.fixed))])
+
     def definition(self, atom: int) -> tuple[Form, int] | None:
         """(form, weight): weight * atom = form, for a highest digit, for a lowest one whose highest is fixed, and for a
         product with any lowest one: carries inside products are left alone, so that they can cancel."""
@@ -225,6 +299,8 @@ class _Bounds:
         relation = self.atoms.relation.get(atom)
         if relation is None or (atom != relation.digits[-1] and relation.digits[-1] not in self.fixed):
             return None
+        if len(relation.form) == 1 and self.atoms.parts.keys() >= relation.form.keys():
+            return None  # it would bring the whole back, of which this is a part
         weights = dict(zip(relation.digits, relation.weights, strict=True))
         weight = weights.pop(atom)
         return combine([(1, relation.form), (-1, weights)]), weight

@@ -15,6 +15,8 @@ def written(ops: Sequence[Op], isa: Isa) -> tuple[str, ...]:
     names = {slot: name for name, slot in isa.slots.items()}
     found: set[int] = set()
     for op in ops:
+        if op.insn not in isa.insns or isa.insns[op.insn].control:
+            continue
         instr = Instr(isa.insns[op.insn], tuple(arg for arg in op.args if isinstance(arg, str | int)))
         places = instr.places(isa)
         for name in _outputs(instr.insn):

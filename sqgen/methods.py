@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import itertools
 import pkgutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol, cast
 
@@ -16,27 +17,49 @@ from .plan import Plan, Step
 from .table import nearest
 
 
+Known = Callable[[str, str, int], Mapping[str, str]]  # good parameters of (method, operation, limbs)
+
+
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter of a method: a positive integer, or several separated by commas if `many`."""
+    """A parameter of a method: a positive integer, several separated by commas if `many`, or one of the words
+    `choices`."""
 
     name: str
     help: str
     default: str
     many: bool = False
+    choices: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Values:
     """Checked parameter values of one plan."""
 
-    values: Mapping[str, tuple[int, ...]]
+    numbers: Mapping[str, tuple[int, ...]]
+    words: Mapping[str, str]
+    part: Callable[[str, str, int], Plan]  # of (method, operation, limbs)
 
     def many(self, name: str) -> tuple[int, ...]:
-        return self.values[name]
+        return self.numbers[name]
 
     def one(self, name: str) -> int:
-        return self.values[name][0]
+        return self.numbers[name][0]
+
+    def word(self, name: str) -> str:
+        return self.words[name]
+
+    def names(self) -> Iterator[str]:
+        """Of all parameters."""
+        return itertools.chain(self.numbers, self.words)
+
+    def leaf(self, op: str, limbs: int) -> Plan:
+        """The plan of a part by the method that the parameter `leaf` names."""
+        return self.part(self.words["leaf"], op, limbs)
+
+    def text(self, name: str) -> str:
+        """As one writes it after `-p NAME=`."""
+        return self.words[name] if name in self.words else ",".join(map(str, self.numbers[name]))
 
 
 class Method(Protocol):
@@ -52,7 +75,7 @@ class Method(Protocol):
 
 
 def names(op: str | None = None) -> list[str]:
-    """Names of all methods, or of those that can do `op`."""
+    """Names of all methods, or of those made for `op`."""
     found = sorted(info.name.replace("_", "-") for info in pkgutil.iter_modules([str(folder("schedules"))]))
     return [name for name in found if op is None or op in method(name).OPS]
 
@@ -65,24 +88,49 @@ def method(name: str) -> Method:
     return cast(Method, importlib.import_module(f"sqgen.schedules.{name.replace('-', '_')}"))
 
 
+def does(name: str, op: str) -> bool:
+    """Whether the method can do `op`: a method for products squares as well, but gains nothing by it."""
+    return op in method(name).OPS or (op == "sqr" and "mul" in method(name).OPS)
+
+
 def picture(name: str) -> str:
     """The method's own account of itself: its module's docstring."""
     return inspect.cleandoc(method(name).__doc__)
 
 
-def values(name: str, given: Mapping[str, str], columns: int) -> Values:
-    """Defaults and given values of a method's parameters, checked.  `columns` bounds every one, defaults silently.
+def _nothing(method: str, op: str, limbs: int) -> Mapping[str, str]:
+    """No parameters are known."""
+    return {}
 
-    Raises UserError for an unknown name, a value that is no number, or one out of range.
+
+def values(name: str, given: Mapping[str, str], columns: int, known: Known = _nothing) -> Values:
+    """Defaults and given values of a method's parameters, checked.  `columns` bounds every one, defaults silently.
+    Parts are planned with the parameters that are `known` to be good.
+
+    Raises UserError for an unknown name, an unknown word, a value that is no number, or one out of range.
     """
     parameters = {parameter.name: parameter for parameter in method(name).PARAMETERS}
     for key in given:
         if key not in parameters:
             what = nearest(key, parameters) if parameters else "; it has none"
             raise UserError(f"method '{name}' has no parameter '{key}'{what}")
-    numbers = {key: _numbers(name, parameters[key], text, columns) for key, text in given.items()}
-    defaults = {key: tuple(min(int(part), columns) for part in p.default.split(",")) for key, p in parameters.items()}
-    return Values({**defaults, **numbers})
+    numbers: dict[str, tuple[int, ...]] = {}
+    words: dict[str, str] = {}
+    for key, parameter in parameters.items():
+        if parameter.choices:
+            words[key] = _word(name, parameter, given.get(key, parameter.default))
+        elif key in given:
+            numbers[key] = _numbers(name, parameter, given[key], columns)
+        else:
+            numbers[key] = tuple(min(int(part), columns) for part in parameter.default.split(","))
+    return Values(numbers, words, lambda method, op, limbs: plan(op, limbs, method, known(method, op, limbs), known))
+
+
+def _word(name: str, parameter: Parameter, text: str) -> str:
+    if text not in parameter.choices:
+        known = " or ".join(parameter.choices)
+        raise UserError(f"method '{name}': parameter '{parameter.name}' is {known}, not '{text}'")
+    return text
 
 
 def _numbers(name: str, parameter: Parameter, text: str, columns: int) -> tuple[int, ...]:
@@ -99,13 +147,16 @@ def _numbers(name: str, parameter: Parameter, text: str, columns: int) -> tuple[
     return numbers
 
 
-def plan(op: str, limbs: int, name: str, given: Mapping[str, str]) -> Plan:
-    """The method's plan for `limbs` limbs, its cover checked.  Raises UserError for what the method cannot do."""
+def plan(op: str, limbs: int, name: str, given: Mapping[str, str], known: Known = _nothing) -> Plan:
+    """The method's plan for `limbs` limbs, its cover checked.  Raises UserError for what the method cannot do.
+
+    The plan names its parameters, but not the words that stand at their default: they are the method as such.
+    """
     chosen = method(name)
-    if op not in chosen.OPS:
+    if not does(name, op):
         raise UserError(f"method '{name}' cannot do {op}; these can: {', '.join(names(op))}")
-    checked = values(name, given, 2 * limbs)
-    shown = tuple((key, ",".join(map(str, numbers))) for key, numbers in checked.values.items())
+    checked = values(name, given, 2 * limbs, known)
+    shown = tuple((p.name, checked.text(p.name)) for p in chosen.PARAMETERS if checked.words.get(p.name) != p.default)
     made = Plan(op, limbs, name, shown, tuple(chosen.steps(op, limbs, checked)))
     cover.check(made)
     return made

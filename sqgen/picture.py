@@ -1,7 +1,7 @@
-"""The picture of a plan: the rhombus (mul) or triangle (sqr) of cells, before it is known how it is drawn.
+"""The picture of a plan: the rhombus or triangle of cells, before it is known how it is drawn.
 
 It is the picture of the papers [SBD13, Fig. 1 and 2]: cell (i, j) stands in column i + j, column 0 on the right, and
-the higher the larger i - j is (in a square: |i - j|, so that the diagonal lies at the bottom).  Below is the result
+the higher the larger i - j is (in a triangle: |i - j|, so that the diagonal lies at the bottom).  Below is the result
 C[0..2n-1], each limb in the colour or letter of the block that stores it last.
 
 `draw_svg` and `draw_text` draw it.
@@ -19,7 +19,7 @@ LEGEND_HEAD, LEGEND_TAIL = 17, 3
 
 @dataclass(frozen=True)
 class Place:
-    """A cell's place: its column i + j from the right, its height i - j (in a square |i - j|) above the middle."""
+    """A cell's place: its column i + j from the right, its height i - j (in a triangle |i - j|) above the middle."""
 
     column: int
     height: int
@@ -36,16 +36,17 @@ class Group:
 
 @dataclass(frozen=True)
 class Picture:
-    """What there is to draw, before it is known how."""
+    """What there is to draw, before it is known how.  `right`: the name of the right operand, A in a square."""
 
     n: int
-    square: bool
+    triangle: bool
+    right: str
     heading: str
     groups: tuple[Group, ...]
 
     def once(self, cell: Place) -> bool:
-        """On the diagonal of a square: the cells that are not doubled."""
-        return self.square and cell.height == 0
+        """On the diagonal of a triangle: the cells that are not doubled."""
+        return self.triangle and cell.height == 0
 
     def cells(self) -> list[Place]:
         return [cell for group in self.groups for cell in group.cells]
@@ -54,7 +55,7 @@ class Picture:
         """`78 cells in 6 blocks: 66 count twice, 12 once`."""
         cells = self.cells()
         single = sum(map(self.once, cells))
-        weights = f": {len(cells) - single} count twice, {single} once" if self.square else ""
+        weights = f": {len(cells) - single} count twice, {single} once" if self.triangle else ""
         return f"{plural(len(cells), 'cell')} in {plural(len(self.groups), 'block')}{weights}"
 
     def legend(self) -> list[tuple[int | None, str]]:
@@ -69,7 +70,7 @@ class Picture:
 
 def picture_of(plan: Plan) -> Picture:
     """The plan's blocks, without those that neither visit a cell nor are the last to store a limb."""
-    square = plan.op == "sqr"
+    square, triangle = plan.op == "sqr", plan.triangle
     titles = [plan.method]  # for cells before the first heading, if any
     cells: list[list[Place]] = [[]]
     storer: dict[int, int] = {}
@@ -79,7 +80,7 @@ def picture_of(plan: Plan) -> Picture:
                 titles.append(title)
                 cells.append([])
             case Product(i, j):
-                cells[-1].append(Place(i + j, abs(i - j) if square else i - j))
+                cells[-1].append(Place(i + j, abs(i - j) if triangle else i - j))
             case Store(column):
                 storer[column] = len(titles) - 1
             case _:  # no cells of its own; a step that holds plans, if there is one, is to be taken apart here
@@ -91,7 +92,13 @@ def picture_of(plan: Plan) -> Picture:
     what = "square" if square else "product"
     parameters = "".join(f", {name} {value}" for name, value in plan.parameters)
     heading = f"{plan.method}{parameters}: {what} of {plan.limbs} limbs"
-    return Picture(plan.limbs, square, heading, tuple(group for group in groups if group.cells or group.columns))
+    return Picture(
+        plan.limbs,
+        triangle,
+        "A" if square else "B",
+        heading,
+        tuple(group for group in groups if group.cells or group.columns),
+    )
 
 
 def plural(count: int, noun: str) -> str:

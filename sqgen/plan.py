@@ -1,22 +1,28 @@
 """What a method is: an order in which to visit the cells, and when the sums are doubled, kept and stored.
 
 A product of n by n limbs is a rhombus of n*n cells (i, j), cell (i, j) in column i+j; a square is the triangle
-i <= j of it, where the cells off the diagonal count twice.  A plan is a list of steps over these; it knows limbs
-and columns, and neither an instruction set nor a register.
+i <= j of it, where the cells off the diagonal count twice, or the whole rhombus if the method is one for products.
+A plan is a list of steps over these; it knows limbs and columns, and neither an instruction set nor a register.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Product:
-    """Add a[i] * b[j] (in a square: a[i] * a[j]) to the sum, at column i + j."""
+    """Add a[i] * b[j] (in a square: a[i] * a[j]) to the sum, at column i + j, `times` times one after the other.
+
+    If `caught`, the carries out of column i + j + 1 wait beside the sum, at column i + j + 2, until they are gathered.
+    """
 
     i: int
     j: int
+    times: int = 1
+    caught: bool = False
 
     @property
     def column(self) -> int:
@@ -28,6 +34,13 @@ class Double:
     """Double the sum's limbs `first` to `last` - 1: all off-diagonal cells of columns below `last` are in it."""
 
     first: int
+    last: int
+
+
+@dataclass(frozen=True)
+class Gather:
+    """Add the carries that wait at the columns below `last` to the sum; the carry out of that waits at `last`."""
+
     last: int
 
 
@@ -52,7 +65,61 @@ class Block:
     title: str
 
 
-Step = Product | Double | Load | Store | Block
+@dataclass(frozen=True)
+class Slice:
+    """`count` limbs of a number, from limb `first`: "a", "b" the operands, "r" the result, others are made by steps."""
+
+    name: str
+    first: int
+    count: int
+
+    def __str__(self) -> str:
+        return f"{self.name}[{self.first}..{self.first + self.count})"
+
+    def part(self, first: int, count: int) -> Slice:
+        """`count` limbs of these, from `first` on."""
+        return Slice(self.name, self.first + first, count)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """into = |left - right|, the sign kept under the name `sign`.  `right` may be shorter than the other two.
+
+    A name of its own (not "r") means that the limbs stay in registers.
+    """
+
+    sign: str
+    into: Slice
+    left: Slice
+    right: Slice
+
+
+@dataclass(frozen=True)
+class Part:
+    """into = left * right by another plan, as a function that is called or in place."""
+
+    plan: Plan
+    into: Slice
+    left: Slice
+    right: Slice
+    called: bool
+
+
+@dataclass(frozen=True)
+class Recombine:
+    """Karatsuba's last step: the result holds L, 2 * `half` limbs, and H above; add L + H - M at column `half`.
+
+    `middle` is |M|; it is negative if one of the two `signs` is and the other is not.  A square has no signs.
+    `looped`: by a loop over groups of columns.
+    """
+
+    half: int
+    middle: Slice
+    signs: tuple[str, ...]
+    looped: bool = False
+
+
+Step = Product | Double | Gather | Load | Store | Block | Difference | Part | Recombine
 
 
 @dataclass(frozen=True)
@@ -64,6 +131,23 @@ class Plan:
     method: str
     parameters: tuple[tuple[str, str], ...]
     steps: tuple[Step, ...]
+
+    @functools.cached_property
+    def triangle(self) -> bool:
+        """Whether it visits one cell of (i, j) and (j, i): a square, unless it has cells on either side."""
+        sides = {cell.i < cell.j for cell in self.products() if cell.i != cell.j}
+        return self.op == "sqr" and len(sides) < 2
+
+    @functools.cached_property
+    def operands(self) -> tuple[str, ...]:
+        """Names of the operands that its steps speak of; a square formed from parts as a product has both, equal."""
+        steps = [step for step in self.steps if isinstance(step, Part | Difference)]
+        two = any(step.right.name == "b" for step in steps) if steps else self.op == "mul"
+        return ("a", "b") if two else ("a",)
+
+    def parts(self) -> Iterator[Part]:
+        """The products that other plans form."""
+        return (step for step in self.steps if isinstance(step, Part))
 
     def products(self) -> Iterator[Product]:
         """The cells in the order of their visits."""
@@ -87,14 +171,25 @@ class Plan:
             match step:
                 case Block(title):
                     lines.append(f"{title}:")
-                case Product(i, j):
-                    lines.append(f"  column {i + j}: + {names[0]}{i} * {names[1]}{j}")
+                case Product(i, j, times, caught):
+                    factors = ([f"{times}"] if times > 1 else []) + [f"{names[0]}{i}", f"{names[1]}{j}"]
+                    lines.append(f"  column {i + j}: + {' * '.join(factors)}{', carry caught' if caught else ''}")
+                case Gather(last):
+                    lines.append(f"  + carries caught below column {last}")
                 case Double(first, last):
                     lines.append(f"  double columns {first}..{last - 1}")
                 case Load(column):
                     lines.append(f"  column {column}: + r{column}")
                 case Store(column):
                     lines.append(f"  r{column} = column {column}")
+                case Difference(sign, into, left, right):
+                    lines.append(f"  {into} = |{left} - {right}|, negative if {sign}")
+                case Part(plan, into, left, right, called):
+                    lines.append(f"  {into} = {left} * {right}{', called' if called else ''}:")
+                    lines += [f"  {line}" for line in plan.text().splitlines()]
+                case Recombine(half, middle, signs):
+                    sign = f", its sign that of {' * '.join(signs)}" if signs else ""
+                    lines.append(f"  column {half}: + L + H - {middle}{sign}")
         return "\n".join(lines) + "\n"
 
 
@@ -110,3 +205,18 @@ def blocks(n: int, widths: tuple[int, ...]) -> Iterator[tuple[int, int]]:
             last = 2 * n
         yield first, last
         first, index = last, index + 1
+
+
+def double_stored(n: int, widths: tuple[int, ...]) -> Iterator[Step]:
+    """The end of a square whose cells off the diagonal are all summed and stored: block by block the sums come back,
+    are doubled, the diagonal is added, and the limbs are stored.  Nothing off the diagonal reaches columns 0 and 2n-1.
+    """
+    for first, last in blocks(n, widths):
+        yield Block(f"doubling of columns {first}..{last - 1}")
+        for column in range(max(1, first), min(last, 2 * n - 1)):
+            yield Load(column)
+        yield Double(first, last)
+        for i in range((first + 1) // 2, (last + 1) // 2):
+            yield Product(i, i)
+        for column in range(first, last):
+            yield Store(column)

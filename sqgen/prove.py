@@ -9,7 +9,7 @@ operand, the result or the stack, no secret to reach a branch or an address, and
 from __future__ import annotations
 
 import gc
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from .code import flags_read, flags_written
 from .contract import Contract, Fault, Verdict
@@ -24,7 +24,8 @@ STEPS = 1_000_000  # instructions walked at most, in all cases together
 STEPS_PER_PRODUCT = 16  # instructions walked at most in one case, for each product of limbs; rolled loops take about 14
 STEPS_BESIDE = 4096  # instructions that a case may take beside these
 CASES = 4096  # cases followed at most
-LOOK_AHEAD = 8  # instructions looked at to see whether a carry is dropped
+LOOK_AHEAD = 64  # instructions looked at to see whether a carry is dropped
+MOST_FIXED = 24  # digits of one case that have a value, before the proof gives up
 DEEP = 1_000_000  # terms touched at most to show one carry constant at the end
 
 
@@ -266,22 +267,37 @@ class _Proof:
             state.slots[slot] = digit
         state.move_stack(depth)
 
-    def unread(self, slot: int) -> bool:
+    def unread(self, state: State, slot: int) -> bool:
         """Whether the flag in `slot`, as the current instruction leaves it, is written again before it is read."""
         flag = self.isa.flags[slot - len(self.isa.registers) - len(self.isa.special)]
-        at = self.atoms.here
+        at: int | None = self.atoms.here
+        assert at is not None
         at += self.decode(at).insn.size
         for _ in range(LOOK_AHEAD):
             try:
                 insn = self.decode(at).insn
             except DecodeError:
                 return False
-            if insn.control or flag in flags_read(insn, self.isa):
+            if insn.frame or flag in flags_read(insn, self.isa):
                 return False
             if flag in flags_written(insn, self.isa):
                 return True
-            at += insn.size
+            at = self.after(state, at)
+            if at is None:
+                return False
         return False
+
+    def after(self, state: State, at: int) -> int | None:
+        """Where the code goes on after the instruction at `at`, None where that is not known ahead."""
+        instr = self.decode(at)
+        following = at + instr.insn.size
+        kind = instr.insn.control[0] if instr.insn.control else ""
+        if kind == "return":
+            cell = state.memory.get(("stack", state.depth + 1 - state.below()))
+            return cell.target if isinstance(cell, Return) else None
+        if kind in ("jump", "call"):
+            return following + next(iter(instr.immediates.values()))
+        return None if kind else following
 
     # ---- at the end ---------------------------------------------------------------------------------------------
 
@@ -329,49 +345,51 @@ class _Proof:
             for j in range(n):
                 atom = self.atoms.product(first[i], second[j])
                 product[atom] = product.get(atom, 0) - (1 << (limb * (i + j)))
-        self.agree(state, combine([*terms, (1, product)]))
+        self.agree(state, combine([*terms, (1, product)]), state.fixed)
 
-    def agree(self, state: State, error: Form) -> None:
-        """The error of the result must vanish but for a multiple of the result's modulus."""
+    def agree(self, state: State, error: Form, fixed: Mapping[int, int]) -> None:
+        """The error of the result must vanish but for a multiple of the result's modulus.
+
+        What is left over is zero if this case cannot occur, once its signs are known, or if a carry in it cannot.
+        """
         modulus = self.contract.modulus
-        fixed = dict(state.fixed)
-        while True:
-            rest = self.atoms.reduce(error, fixed)
-            left = {atom: c for atom, c in rest.items() if c % modulus}
-            if not left:
-                return
-            found = self.constants(left, fixed)
-            if not found:
-                break
-            fixed |= found
-        if not self.infeasible(state):
-            self.blame(state, left)
+        error = self.atoms.reduce(error, fixed)
+        left = {atom: c for atom, c in error.items() if c % modulus}
+        if not left or self.infeasible(fixed):
+            return
+        digits = {factor for atom in left for factor in self.atoms.factors.get(atom, (atom,))} - fixed.keys()
+        signs = sorted(digits & self.atoms.signs)
+        if signs and len(fixed) < MOST_FIXED:
+            for value in (0, 1):
+                self.agree(state, error, {**fixed, signs[0]: value})
+            return
+        found = self.constants(sorted(digits & self.atoms.relation.keys()), fixed)
+        if not found:
+            raise self.blame(state, left)
+        self.agree(state, error, {**fixed, **found})
 
-    def constants(self, form: Form, fixed: Mapping[int, int]) -> dict[int, int]:
-        """Digits in the form that have only one value: carries that the code dropped since they cannot occur."""
-        digits = {
-            factor for atom in form for factor in self.atoms.factors.get(atom, (atom,))
-        } & self.atoms.relation.keys()
+    def constants(self, digits: Sequence[int], fixed: Mapping[int, int]) -> dict[int, int]:
+        """Those of the digits that have only one value: carries that the code dropped since they cannot occur."""
         for value in (0, 1):
-            found = {d: value for d in sorted(digits) if self.atoms.within({d: 1}, value, value, fixed, DEEP)}
+            found = {d: value for d in digits if self.atoms.within({d: 1}, value, value, fixed, DEEP)}
             if found:
                 return found
         return {}
 
-    def infeasible(self, state: State) -> bool:
+    def infeasible(self, fixed: Mapping[int, int]) -> bool:
         """Whether this case cannot occur: a fixed digit contradicts the range of the digits beside it."""
-        for atom, value in state.fixed.items():
+        for atom, value in fixed.items():
             relation = self.atoms.relation.get(atom)
             if relation is None:
                 continue
             weights = dict(zip(relation.digits, relation.weights, strict=True))
             form = combine([(1, relation.form), (-weights.pop(atom) * value, {ONE: 1})])
-            if self.atoms.impossible(form, *self.atoms.range(weights), state.fixed, DEEP):
+            if self.atoms.impossible(form, *self.atoms.range(weights), fixed, DEEP):
                 return True
         return False
 
-    def blame(self, state: State, left: Form) -> None:
-        """Fail at the instruction that made the earliest digit that is left over."""
+    def blame(self, state: State, left: Form) -> _Failed:
+        """A fault at the instruction that made the earliest digit that is left over."""
         limbs = {limb for limbs in self.operands.values() for limb in limbs} | {ONE}
         suspects = {factor for atom in left for factor in self.atoms.factors.get(atom, (atom,))} - limbs
         atom = min(suspects or left, key=lambda atom: (atom in self.atoms.relation, atom))
@@ -380,15 +398,15 @@ class _Proof:
         )
         column = (weight.bit_length() - 1) // self.isa.limb_bits
         if not suspects:
-            raise self.failure(self.atoms.here, "a product is missing in the result, or counts too often", column)
+            return self.failure(self.atoms.here, "a product is missing in the result, or counts too often", column)
         if atom in self.atoms.relation:
             message = "what this instruction carries out is not added where it belongs"
-            raise self.failure(self.atoms.origin[atom], message, column)
+            return self.failure(self.atoms.origin[atom], message, column)
         for register in self.isa.registers:
             if self.initial[self.isa.slots[register]] == {atom: 1}:
                 message = f"the result depends on {register}, which nobody has set"
-                raise self.failure(self.first_use(state, register), message, column)
-        raise self.failure(self.atoms.origin[atom], "the result depends on something that is no operand", column)
+                return self.failure(self.first_use(state, register), message, column)
+        return self.failure(self.atoms.origin[atom], "the result depends on something that is no operand", column)
 
     def first_use(self, state: State, register: str) -> int:
         """Address of the first instruction executed that reads a register."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from . import methods
-from .contract import Verdict
+from .contract import OPS, Verdict
 from .table import Core, Isa
 from .timing import Price, price
 
@@ -157,6 +157,13 @@ def methods_table() -> str:
     rows = []
     for name in methods.names():
         method = methods.method(name)
-        parameters = "\n".join(f"{p.name}: {p.help} [{p.default}]" for p in method.PARAMETERS)
-        rows.append((name, ", ".join(method.OPS), method.TITLE, method.REFERENCE, parameters))
+        parameters = "\n".join(parameter_line(p) for p in method.PARAMETERS)
+        does = [op for op in OPS if methods.does(name, op)]
+        rows.append((name, ", ".join(does), method.TITLE, method.REFERENCE, parameters))
     return _table(("method", "does", "what it is", "reference", "parameters, -p NAME=VALUE"), rows)
+
+
+def parameter_line(parameter: methods.Parameter) -> str:
+    """Name, what it is for, the words it may take if it takes words, and the default."""
+    words = f": {' or '.join(parameter.choices)}" if parameter.choices else ""
+    return f"{parameter.name}: {parameter.help}{words} [{parameter.default}]"

@@ -85,7 +85,7 @@ def spec(
     what = contract(which, op, bits)
     chosen_core = which.core(core or which.default_core)
     which.require(chosen_core, idioms(which).NEEDS)
-    if method != "auto" and op not in methods.method(method).OPS:
+    if method != "auto" and not methods.does(method, op):
         raise UserError(f"method '{method}' cannot do {op}; these can: {', '.join(methods.names(op))}")
     given = dict(parameters or {})
     if method == "auto" and given:

@@ -73,7 +73,7 @@ class State:
     bases: Mapping[int, str]
     opaque: frozenset[int]  # flags that no value is known of
     watched: frozenset[int]  # the stack pointer and the interrupt flag
-    unread: Callable[[int], bool]  # whether a flag's new value is written again before anything reads it
+    unread: Callable[[State, int], bool]  # whether a flag's new value is written again before anything reads it
     fixed: dict[int, int] = field(default_factory=dict)
     path: list[int] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
@@ -153,7 +153,10 @@ class State:
         for index, width in enumerate(widths[:-1]):
             digit = self.low_digit(rest, width, slots[-1] if index == len(widths) - 2 else LOCAL)
             if digit is None:
-                return found + self.fresh(rest, widths[index:], signs[index:], pointer)
+                found += self.fresh(rest, widths[index:], signs[index:], pointer)
+                if self.atoms.signs and widths[-1] == 1 and not pointer and self.ignored(slots[-1]):
+                    self.settle(found[-1])
+                return found
             found.append(digit[0])
             rest = digit[1]
         top = rest if signs[-1] > 0 else combine([(-1, rest)])
@@ -198,6 +201,8 @@ class State:
             return self.name(form, width), ZERO
         bits = [atom for atom in form if atom != ONE]
         if all(self.atoms.low[atom] == 0 and self.atoms.high[atom] == 1 for atom in bits):
+            if len(bits) > 1 and self.atoms.bounded(form, 0, size - 1, self.fixed):
+                return self.name(form, width), ZERO
             if len(bits) > 1:
                 raise Split(bits[0])
             return self.one_bit(form, bits[0], size)
@@ -205,7 +210,7 @@ class State:
 
     def ignored(self, slot: int) -> bool:
         """Whether the code drops what it puts into `slot`."""
-        return slot == LOST or (slot >= 0 and self.contract.isa.widths[slot] == 1 and self.unread(slot))
+        return slot == LOST or (slot >= 0 and self.contract.isa.widths[slot] == 1 and self.unread(self, slot))
 
     def shifted(self, form: Form, lower: Form, width: int) -> Form:
         return {atom: c >> width for atom, c in combine([(1, form), (-1, lower)]).items()}
@@ -243,6 +248,15 @@ class State:
             self.refine(form, dict(zip(atoms, weights, strict=True)))
         return [{atom: 1} for atom in atoms]
 
+    def settle(self, carry: Form) -> None:
+        """A carry that the code drops, although it may be 1: the last borrow of a conditional negation is the sign."""
+        ((atom, _),) = carry.items()
+        sign = max(self.atoms.signs)
+        if atom not in self.atoms.factors and all(
+            self.atoms.within(carry, value, value, {**self.fixed, sign: value}, BUDGET) for value in (0, 1)
+        ):
+            self.atoms.relation[atom] = Relation((atom,), (1,), {sign: 1})
+
     def refine(self, form: Form, digits: Form) -> None:
         """An atom was taken apart (BST): let every register that holds it know its digits."""
         ((whole, coefficient),) = form.items()
@@ -255,6 +269,7 @@ class State:
             rest = {atom: c for atom, c in value.items() if atom != whole}
             return combine([(1, rest), (value[whole], digits)])
 
+        self.atoms.parts[whole] = digits
         self.slots = [cast(Value, refined(slot)) for slot in self.slots]
         self.memory = {key: cast(Cell, refined(cell)) for key, cell in self.memory.items()}
 
@@ -263,11 +278,11 @@ class State:
         if len(form) != 1:
             return False
         ((atom, coefficient),) = form.items()
-        left, right = self.atoms.factors.get(atom, (0, 1))
-        return coefficient == 1 and left == right
+        factors = self.atoms.factors.get(atom, ())
+        return coefficient == 1 and len(factors) == 2 and factors[0] == factors[1]
 
     def logic(self, op: str, left: Value, right: Value) -> Form:
-        """Exact for equal operands, constants and masks; splits on the bit of a mask; an unknown limb otherwise."""
+        """Exact for equal operands, constants and masks; an unknown limb otherwise."""
         first, second = self.form(left), self.form(right)
         if first == second:
             return ZERO if op == "^" else first
@@ -275,11 +290,23 @@ class State:
             first, second = second, first
         if not first or first.keys() == {ONE}:
             return self.logic_constant(op, first.get(ONE, 0), second)
-        for form in (first, second):
-            bit = self.mask_bit(form)
-            if bit:
-                raise Split(bit)
-        return {self.atoms.new(0, self.limb_top()): 1}
+        if self.mask(first) is None:
+            first, second = second, first
+        bit, other = self.mask(first), self.mask(second)
+        if bit is None:
+            return {self.atoms.new(0, self.limb_top()): 1}
+        if other is not None:
+            (both,) = self.masked(op, other, bit, 1)
+            return {both: self.limb_top()}
+        return self.masked(op, second, bit, self.contract.isa.limb_bits)
+
+    def masked(self, op: str, form: Form, bit: Form, width: int) -> Form:
+        """`form`, of `width` bits, combined with a mask of that width, all of whose bits are `bit`."""
+        both = self.atoms.times(bit, self.factor(form))
+        if op == "&":
+            return self.name(both, width)
+        top = (1 << width) - 1
+        return self.name(combine([(1, form), (top, bit), ({"|": -1, "^": -2}[op], both)]), width)
 
     def logic_constant(self, op: str, constant: int, form: Form) -> Form:
         """x & c by runs of equal bits of c; the others from x + c = (x | c) + (x & c), x ^ c = (x | c) - (x & c)."""
@@ -300,13 +327,16 @@ class State:
         union = {"&": (0, 1), "|": (1, -1), "^": (1, -2)}[op]
         return combine([(union[0], form), (union[0] * constant, {ONE: 1}), *((union[1] * c, f) for c, f in both)])
 
-    def mask_bit(self, form: Form) -> int | None:
-        """The bit s of a form 2^w-1 times s, or its complement."""
+    def mask(self, form: Form) -> Form | None:
+        """s, for a form 2^w-1 times s where s is a bit or the complement of one; None for another form."""
         bits = [atom for atom in form if atom != ONE]
-        if len(bits) == 1 and self.atoms.low[bits[0]] == 0 and self.atoms.high[bits[0]] == 1:
-            values = {form.get(ONE, 0), form.get(ONE, 0) + form[bits[0]]}
-            return bits[0] if values == {0, self.limb_top()} else None
-        return None
+        if len(bits) != 1 or not self.atoms.is_bit(bits[0]):
+            return None
+        zero, one = form.get(ONE, 0), form.get(ONE, 0) + form[bits[0]]
+        if {zero, one} != {0, self.limb_top()}:
+            return None
+        self.atoms.signs.add(bits[0])
+        return {bits[0]: 1} if one else {ONE: 1, bits[0]: -1}
 
     def zero(self, value: Value, also: Value) -> ZeroTest:
         """Whether value is zero, and the flag `also`, where given, one."""

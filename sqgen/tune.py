@@ -6,7 +6,7 @@ chance is involved: the same tree gives the same file.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import click
 from rich.progress import track
@@ -16,14 +16,17 @@ from .allocate import PressureError
 from .compile import compile_plan
 from .contract import OPS
 from .files import write_all
+from .methods import Parameter
 from .table import Isa
 from .tables import isa
 
-Found = tuple[int, dict[str, str]]
+Given = dict[str, str]  # parameters by name
+Found = tuple[int, Given]  # cycles, and the parameters that give them
+Price = Callable[[Given], int]  # cycles with these parameters
 
 WIDEST = 9  # columns
 MOST_VALUES = 12  # of a parameter that is one number
-EMPTY: dict[str, str] = {}
+EMPTY: Given = {}
 HOPELESS = 1.3  # times the cycles of the best method: parameters of slower ones are not searched
 NEVER = 1 << 60  # cycles of what does not fit the registers
 
@@ -33,7 +36,7 @@ def tries(limbs: int) -> int:
     return 200 if limbs < 24 else 80 if limbs < 40 else 30
 
 
-def cost(which: Isa, op: str, limbs: int, method: str, parameters: dict[str, str]) -> int | None:
+def cost(which: Isa, op: str, limbs: int, method: str, parameters: Given) -> int | None:
     """Cycles of a call on the default core, None if it does not fit the registers."""
     try:
         compiled = compile_plan(methods.plan(op, limbs, method, parameters), which)
@@ -70,15 +73,15 @@ def short(widths: tuple[int, ...], limbs: int) -> tuple[int, ...]:
     return widths
 
 
-def search(which: Isa, limbs: int, method: str, parameter: str) -> tuple[int, tuple[int, ...]]:
-    """(cycles, widths) of the best blocks of a square found."""
+def search(price: Price, limbs: int, name: str, fixed: Given) -> tuple[int, tuple[int, ...]]:
+    """(cycles, widths) of the best blocks of a square found; `fixed`: the method's other parameters."""
     seen: dict[tuple[int, ...], int] = {}
 
     def try_widths(widths: tuple[int, ...]) -> int:
         whole = spelled(widths, limbs)
         if whole not in seen:
             text = ",".join(map(str, widths))
-            seen[whole] = cost(which, "sqr", limbs, method, {parameter: text}) or NEVER
+            seen[whole] = price({**fixed, name: text})
         return seen[whole]
 
     best = min((try_widths((width,)), (width,)) for width in range(1, min(WIDEST, 2 * limbs) + 1))
@@ -94,26 +97,43 @@ def search(which: Isa, limbs: int, method: str, parameter: str) -> tuple[int, tu
     return current if current[0] < best[0] else best
 
 
-def widths(which: Isa, op: str, limbs: int, method: str, before: dict[str, str]) -> Found:
-    """The best blocks found, for a method whose one parameter is a list of widths."""
-    (parameter,) = methods.method(method).PARAMETERS
-    cycles, found = search(which, limbs, method, parameter.name)
-    return cycles, {parameter.name: ",".join(map(str, short(found, limbs)))}
+def widths(price: Price, limbs: int, parameter: Parameter, fixed: Given) -> Found:
+    """The best blocks found, for a parameter that is a list of widths."""
+    cycles, found = search(price, limbs, parameter.name, fixed)
+    return cycles, {**fixed, parameter.name: ",".join(map(str, short(found, limbs)))}
 
 
-def number(which: Isa, op: str, limbs: int, method: str, before: dict[str, str]) -> Found:
-    """The best value found, for a method whose one parameter is a number: all of them at first, then those near the
-    last answer, and the default, lest a local best be followed."""
-    (parameter,) = methods.method(method).PARAMETERS
-    around = int(before.get(parameter.name, 0))
+def number(price: Price, limbs: int, parameter: Parameter, fixed: Given) -> Found:
+    """The best value found, for a parameter that is a number: all of them at first, then those near the last answer,
+    which `fixed` has, and the default, lest a local best be followed."""
+    around = int(fixed.get(parameter.name, 0))
     tried = {around - 1, around, around + 1, int(parameter.default)} if around else range(1, MOST_VALUES + 1)
-    costs = {
-        value: cost(which, op, limbs, method, {parameter.name: str(value)})
-        for value in tried
-        if 1 <= value <= 2 * limbs
-    }
-    cycles, value = min((cycles, value) for value, cycles in costs.items() if cycles is not None)
-    return cycles, {parameter.name: str(value)}
+    cycles, value = min(
+        (price({**fixed, parameter.name: str(value)}), value) for value in tried if 1 <= value <= 2 * limbs
+    )
+    return cycles, {**fixed, parameter.name: str(value)}
+
+
+def tuned(which: Isa, op: str, limbs: int, method: str, before: Given) -> Found:
+    """The best parameters found, one after the other, from the answer `before`, which was for the size below.
+
+    Words are no matter of search: they stay at their default.
+    """
+
+    def price(parameters: Given) -> int:
+        return cost(which, op, limbs, method, parameters) or NEVER
+
+    found: Found = (NEVER, before)
+    for parameter in methods.method(method).PARAMETERS:
+        if not parameter.choices:
+            search_one = widths if parameter.many else number
+            found = search_one(price, limbs, parameter, found[1])
+    return found
+
+
+def searched(method: str) -> bool:
+    """Whether the method has a parameter that is searched."""
+    return any(not parameter.choices for parameter in methods.method(method).PARAMETERS)
 
 
 def best(which: Isa, op: str, limbs: int, before: dict[str, Found]) -> dict[str, Found]:
@@ -124,10 +144,8 @@ def best(which: Isa, op: str, limbs: int, before: dict[str, Found]) -> dict[str,
     found = {method: (cost(which, op, limbs, method, {}) or NEVER, EMPTY) for method in methods.names(op)}
     limit = HOPELESS * min(cycles for cycles, _ in found.values())
     for method, (cycles, _) in found.items():
-        parameters = methods.method(method).PARAMETERS
-        if parameters and cycles <= limit:
-            search_one = widths if parameters[0].many else number
-            found[method] = search_one(which, op, limbs, method, before.get(method, (0, EMPTY))[1])
+        if searched(method) and cycles <= limit:
+            found[method] = tuned(which, op, limbs, method, before.get(method, (0, EMPTY))[1])
     return found
 
 

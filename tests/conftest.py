@@ -64,9 +64,9 @@ def compiled(op: str, limbs: int, method: str, **parameters: str) -> Compiled:
 
 
 @functools.cache
-def kernel(op: str, bits: int, method: str = "auto", core: str = "atmega128") -> Kernel:
+def kernel(op: str, bits: int, method: str = "auto", core: str = "atmega128", **parameters: str) -> Kernel:
     """A proved kernel, as the command line makes it."""
-    return kernel_module.make(spec("avr", bits, op=op, method=method, core=core))
+    return kernel_module.make(spec("avr", bits, op=op, method=method, core=core, parameters=parameters))
 
 
 def contract(op: str, limbs: int) -> Contract:

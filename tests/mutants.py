@@ -15,7 +15,11 @@ from sqgen.contract import OPS
 from sqgen.encode import EncodeError, Instr, assemble, disassemble
 from sqgen.errors import Exit, UserError
 
-METHODS = [(op, name) for op in OPS for name in methods.names(op)]
+METHODS = [
+    *((op, name) for op in OPS for name in methods.names(op)),
+    ("sqr", "sbd sums=memory"),
+    ("sqr", "operand-caching"),  # the whole rhombus
+]
 OTHERS = {  # instructions that one may write for another
     "add": ("adc", "sub"),
     "adc": ("add", "sbc"),
@@ -64,11 +68,13 @@ class Mutant:
 
 @functools.cache
 def subject(name: str) -> Foreign:
-    """A kernel by name: one written by hand, or `op-method-bits` for one of sqgen's."""
+    """A kernel by name: one written by hand, or `op/method name=value .../bits` for one of sqgen's."""
     if name in NAMES:
         return foreign(name)
-    op, method, bits = name.split("/")
-    return Foreign(contract(op, int(bits) // 8), compiled(op, int(bits) // 8, method).image, 0)
+    op, form, bits = name.split("/")
+    method, *given = form.split()
+    parameters = dict(pair.split("=") for pair in given)
+    return Foreign(contract(op, int(bits) // 8), compiled(op, int(bits) // 8, method, **parameters).image, 0)
 
 
 def own(sizes: range) -> list[str]:

@@ -47,7 +47,6 @@ def test_a_size_that_is_none_is_refused(refused: Callable[..., str], bits: str) 
         (f"{SMALL} --method sdb", "did you mean 'sbd'?"),
         (f"{SMALL} --method ../sbd", "unknown method"),
         (f"{SMALL} --method sbd --op mul", "cannot do mul"),
-        (f"{SMALL} --method operand-scanning", "cannot do sqr"),
         (f"{SMALL} --goal nonsense", "known: speed, size, balanced"),
         (f"{SMALL} --max-bytes -1", "-1"),
         (f"{SMALL} --max-stack -1", "-1"),

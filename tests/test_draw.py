@@ -194,3 +194,12 @@ def test_text_of_four_limbs() -> None:
 def test_text_says_when_a_character_is_several_cells() -> None:
     text = draw_text.terminal(plan("mul", 64, "product-scanning"))
     assert "up to 4 cells" in text and "128 blocks: the letters repeat" in text and "… 108 more …" in text
+
+
+def test_a_square_by_a_method_for_products_is_a_rhombus_of_one_operand() -> None:
+    made = plan("sqr", 9, "operand-caching")
+    found = drawn(made)
+    assert sorted(found["dot"]) == sorted((i + j, i - j) for i in range(9) for j in range(9)) and not found["ring"]
+    text = draw_text.terminal(made)
+    assert "81 cells" in text and "A[8]*A[0]" in text and "twice" not in text
+    assert "B[" not in text and ">B[" not in draw_svg.svg(made)

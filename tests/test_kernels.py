@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from conftest import assemble, avr, compiled, contract, core, kernel
 
-from sqgen import check, emit, objects
+from sqgen import check, emit, methods, objects
 from sqgen.encode import Instr
 from sqgen.encode import assemble as encode_all
 from sqgen.errors import Exit, UserError
@@ -26,6 +26,9 @@ SOME_SIZES = [
     *(("sqr", bits, "product-scanning") for bits in (16, 24, 32, 72, 128, 184, 256, 392)),
     *(("mul", bits, "product-scanning") for bits in (16, 24, 48, 80, 128, 168, 256)),
     *(("mul", bits, "operand-scanning") for bits in (16, 24, 40, 128, 168)),
+    *(("sqr", 88, method) for method in methods.names() if methods.does(method, "sqr")),
+    *(("sqr", bits, "carry-catcher") for bits in (16, 24, 40, 64, 136, 160, 256)),
+    *(("sqr", bits, "operand-caching") for bits in (16, 128, 160, 184)),
 ]
 EACH_METHOD = [
     ("sqr", 72, "sbd"),

@@ -53,6 +53,13 @@ def test_manifests_are_as_the_schema_says_and_hold_what_is_promised(op: str, bit
     assert made["symbol"] == f"sqgen_{op}{bits}_avr"
 
 
+def test_a_method_in_another_form_than_its_default_is_named_in_the_manifest() -> None:
+    made = json.loads(emit.manifest_text(kernel("sqr", 64, "sbd", block="3,4", sums="memory")))
+    CHECKER.validate(made)
+    assert made["parameters"] == {"block": "3,4", "sums": "memory"}
+    assert "sums" not in manifest("sqr", 64, "sbd")["parameters"]
+
+
 @EACH
 def test_size_digest_and_counts_are_those_of_the_code_that_avr_gcc_makes(
     tmp_path: Path, op: str, bits: int, method: str, core: str

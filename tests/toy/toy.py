@@ -75,16 +75,19 @@ class _Lowering:
     # ---- limb by limb ---------------------------------------------------------------------------------------------
 
     def limb_by_limb(self) -> None:
+        """A carry runs through the sum at once, also if the plan would have it caught."""
         steps = self.plan.steps
+        diagonal: list[Product] = []  # what the last doubling took along
         for index, step in enumerate(steps):
             match step:
                 case Block(title):
                     self.build.heading(title)
-                case Product(i, j) if self.plan.op == "mul" or i != j:
+                case Product() if step not in diagonal:
                     self.product(step)
                 case Double(first, last):
                     following = itertools.takewhile(lambda other: isinstance(other, Product), steps[index + 1 :])
-                    self.finish_block(first, last, cast(list[Product], list(following)))
+                    diagonal = cast(list[Product], list(following))
+                    self.finish_block(first, last, diagonal)
                 case Load(column):
                     limb = self.build.limb(f"r{column}")
                     self.build.memory("load", limb, Memory("r", column))
@@ -118,8 +121,9 @@ class _Lowering:
         for column in (cell.column, cell.column + 1, cell.column + 2):
             self.limb(column)
         self.build.emit("mul", *self.factors(cell))
-        self.sum.add_product(cell.column)
-        self.ripple(cell.column + 2, self.add(cell.column + 1, "HI", self.add(cell.column, "LO", None)))
+        for _ in range(cell.times):
+            self.sum.add_product(cell.column)
+            self.ripple(cell.column + 2, self.add(cell.column + 1, "HI", self.add(cell.column, "LO", None)))
 
     def finish_block(self, first: int, last: int, diagonal: Sequence[Product]) -> None:
         """Double the limbs first..last-1, then add what the block below sent up and the squares."""
@@ -153,7 +157,7 @@ class _Lowering:
             self.above, _ = self.new("q", "carry", takes=carry)
 
 
-def finish(code: Code, plan: Plan, isa: Isa) -> Code:
+def finish(code: Code, isa: Isa) -> Code:
     """After allocation: `load` and `store` become instructions; every displacement reaches."""
     (function,) = code.functions
     ops = tuple(_address(op) for op in function.ops)

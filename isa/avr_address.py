@@ -1,0 +1,183 @@
+"""After allocation: how AVR code reaches memory, and the frame that spilled limbs get.
+
+Each buffer has a pointer register that walks over it: X steps by itself, Y and Z reach 63 limbs ahead.  Moving one
+destroys the carry, so the idioms touch the first limb of a run before the run begins.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import cast
+
+from sqgen.code import ANY_FLAGS, SPILLED, Memory, Op
+from sqgen.table import Isa
+
+POINTERS = {"X": ("r26", "r27"), "Y": ("r28", "r29"), "Z": ("r30", "r31")}
+REACH = 63  # of a displacement, and of ADIW
+SCRATCH = ("r24", "r25")  # free where a function begins and ends
+
+
+def address(ops: Sequence[Op], isa: Isa) -> list[Op]:
+    """Instructions in place of `load`, `store`, `walk` and the marks; moves of aligned pairs joined to MOVW."""
+    return _join_moves(_Addressing(ops).run(), isa)
+
+
+class _Addressing:
+    def __init__(self, ops: Sequence[Op]) -> None:
+        self.ops = ops
+        self.frame = len({op.args[1] for op in ops if op.insn in ("load", "store") and _base(op) == SPILLED})
+        self.walkers: dict[str, _Walker] = {}
+        self.out: list[Op] = []
+
+    def run(self) -> list[Op]:
+        heading = ""
+        for index, op in enumerate(self.ops):
+            op = replace(op, heading="\n".join(filter(None, (heading, op.heading))))
+            made = self.one(index, op)
+            heading = "" if made else op.heading
+            self.out += made
+        return self.out
+
+    def one(self, index: int, op: Op) -> list[Op]:
+        """What becomes of one operation."""
+        match op.insn:
+            case "load" | "store":
+                return self.walkers[_base(op)].access(op)
+            case "point":
+                where = cast(Memory, op.args[1])
+                upcoming = self.upcoming(index + 1, where.base)
+                self.walkers[where.base] = _Walker(str(op.args[0]), where.offset, upcoming)
+                return []
+            case "walk":
+                where = cast(Memory, op.args[0])
+                return self.walkers[where.base].to(where.offset, op)
+            case "enter":
+                return _reserve(self.frame, op) if self.frame else []
+            case "leave":
+                return _reserve(-self.frame, op) if self.frame else []
+            case "spill":
+                return self.reach_frame(index, op) if self.frame else []
+            case "need" | "release":
+                return []
+        return [op]
+
+    def upcoming(self, index: int, base: str) -> deque[int]:
+        """Offsets of the accesses to a buffer until its pointer is set anew."""
+        offsets: deque[int] = deque()
+        for op in self.ops[index:]:
+            if op.insn in ("load", "store") and _base(op) == base:
+                offsets.append(cast(Memory, op.args[1]).offset)
+            elif op.insn == "point" and cast(Memory, op.args[1]).base == base:
+                break
+        return offsets
+
+    def reach_frame(self, index: int, op: Op) -> list[Op]:
+        """Y points below the frame."""
+        self.walkers[SPILLED] = _Walker("Y", -1, self.upcoming(index + 1, SPILLED))
+        return stack_pointer_to("Y", op.heading)
+
+
+def _base(op: Op) -> str:
+    return cast(Memory, op.args[1]).base
+
+
+class _Walker:
+    """A pointer register, and the limb of its buffer that it points at; `upcoming` are the offsets to come."""
+
+    def __init__(self, pointer: str, at: int, upcoming: deque[int]) -> None:
+        self.pointer, self.at, self.upcoming = pointer, at, upcoming
+
+    def access(self, op: Op) -> list[Op]:
+        """The instructions for one load or store."""
+        offset = self.upcoming.popleft()
+        reach = 0 if self.pointer == "X" else REACH
+        moves: list[Op] = []
+        if not 0 <= offset - self.at <= reach:
+            moves = self.to(self.goal(offset, reach))
+        short = {"load": "ld", "store": "st"}[op.insn]
+        limb = str(op.args[0])
+        if self.pointer == "X":
+            step = bool(self.upcoming) and self.upcoming[0] == offset + 1
+            self.at += step
+            moves.append(Op(f"{short}_x{'p' if step else ''}", (limb,)))
+        else:
+            moves.append(Op(f"{short}d_{self.pointer.lower()}", (limb, offset - self.at)))
+        moves[0] = replace(moves[0], heading=op.heading)
+        return moves
+
+    def goal(self, offset: int, reach: int) -> int:
+        """Where to move for an access that is out of reach, so that as many as possible after it are within."""
+        low = high = offset
+        for coming in self.upcoming:
+            if max(high, coming) - min(low, coming) > reach:
+                break
+            low, high = min(low, coming), max(high, coming)
+        return low
+
+    def to(self, offset: int, op: Op | None = None) -> list[Op]:
+        """Move the pointer there."""
+        moved = moves(self.pointer, offset - self.at)
+        self.at = offset
+        if moved and op:
+            moved[0] = replace(moved[0], heading=op.heading)
+        return moved
+
+
+def moves(pointer: str, distance: int) -> list[Op]:
+    """Add to a pointer: one ADIW or SBIW if that reaches, else SUBI, SBCI, which take as long as two."""
+    low, high = POINTERS[pointer] if pointer in POINTERS else SCRATCH
+    if not distance:
+        return []
+    if abs(distance) <= REACH:
+        return [Op("adiw" if distance > 0 else "sbiw", (low, abs(distance)))]
+    return [Op("subi", (low, -distance & 0xFF)), Op("sbci", (high, -distance >> 8 & 0xFF))]
+
+
+def stack_pointer_to(pointer: str, heading: str = "") -> list[Op]:
+    low, high = POINTERS[pointer] if pointer in POINTERS else SCRATCH
+    return [Op("in_spl", (low,), heading=heading), Op("in_sph", (high,))]
+
+
+def _reserve(size: int, op: Op) -> list[Op]:
+    """Lower the stack pointer by `size` bytes, or raise it, with interrupts off while it is half written."""
+    low, high = SCRATCH
+    return [
+        *stack_pointer_to("scratch", op.heading),
+        *moves("scratch", -size),
+        Op("in_sreg", ("r0",), takes=ANY_FLAGS),
+        Op("cli", ()),
+        Op("out_sph", (high,)),
+        Op("out_sreg", ("r0",), comment="one more instruction runs before the first interrupt"),
+        Op("out_spl", (low,)),
+    ]
+
+
+def reserve(size: int) -> list[Op]:
+    """As above, for a frame of known size."""
+    return _reserve(size, Op("enter", ()))
+
+
+def _join_moves(ops: Sequence[Op], isa: Isa) -> list[Op]:
+    """MOV of an even register followed by MOV of the odd ones above becomes MOVW."""
+    pair = isa.classes["pair"].registers
+    out: list[Op] = []
+    for op in ops:
+        if op.insn == "mov" and out and out[-1].insn == "mov" and not op.heading:
+            low, low_from = out[-1].args
+            high, high_from = op.args
+            if (
+                low in pair
+                and low_from in pair
+                and _above(str(low), isa) == high
+                and _above(str(low_from), isa) == high_from
+            ):
+                out[-1] = Op("movw", (low, low_from), heading=out[-1].heading, comment=op.comment)
+                continue
+        out.append(op)
+    return out
+
+
+def _above(register: str, isa: Isa) -> str:
+    return isa.registers[isa.registers.index(register) + 1]

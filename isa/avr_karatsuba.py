@@ -1,0 +1,311 @@
+"""Karatsuba's own steps on AVR: absolute differences, and L + H - M added in the middle.
+
+Limbs are worked on in groups.  Between two groups of a carry chain its carry waits in a register, as a mask made by
+SBC p, p and taken back by LSR p.  A chain's first limb is loaded before its carry is taken back, since moving a pointer
+destroys it; the loads after it reach by displacement.  A loop does one group in each turn.
+
+Sources: research/avr_kernels.md, patterns 8, 11, 13 and 14.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from sqgen.code import Builder, Flag, Label, Memory, Virtual
+
+GROUP = 8  # limbs at a time
+TIGHT = 4  # where M is in registers as well
+RESIDENT = 16  # limbs of a difference that stay in registers until its sign is known
+COUNTER = "r25"  # of a loop
+
+Source = Callable[[int], Virtual | None]  # a limb by its index, in a register; None for zero
+
+
+class Chain:
+    """A carry chain over many limbs, in runs; its carry waits in `mask` between them."""
+
+    def __init__(self, build: Builder, name: str, zero: Virtual, mask: Virtual | None = None) -> None:
+        self.build, self.name, self.zero, self.mask = build, name, zero, mask
+        self.carry: Flag | None = None
+
+    def run(self, limbs: Sequence[Virtual], addends: Source, indices: Sequence[int]) -> None:
+        """Add addends(index) to each limb, or subtract it; the carry is live afterwards."""
+        first, following = ("sub", "sbc") if self.name == "borrow" else ("add", "adc")
+        for limb, index in zip(limbs, indices, strict=True):
+            addend = addends(index)
+            if self.mask and not self.carry:
+                self.carry = self.build.emit("lsr", self.mask)
+            if addend or self.carry:
+                name = following if self.carry else first
+                self.carry = self.build.emit(name, limb, addend or self.zero, takes=self.carry)
+
+    def park(self) -> None:
+        """Let the carry wait."""
+        if self.carry:
+            self.mask = self.mask or self.build.limb(self.name)
+            self.build.emit("sbc", self.mask, self.mask, takes=self.carry, fresh=True)
+            self.carry = None
+
+
+@dataclass(frozen=True)
+class Loop:
+    """How a step goes over groups of limbs: one after the other, or (`looped`) by a loop.
+
+    `walks`: pointer registers and the buffers they walk over, `keep`: variables that live through all turns.
+    """
+
+    build: Builder
+    looped: bool
+    walks: Mapping[str, str]
+    keep: Sequence[Virtual] = field(default=())
+    group: int = GROUP
+
+    def over(self, count: int, starts: Mapping[str, int], body: Callable[[range, bool], None]) -> None:
+        """body(limbs, whether they are the last) for `count` limbs; in a loop the pointers begin at `starts`."""
+        if not self.looped:
+            for first in range(0, count, self.group):
+                body(range(first, min(count, first + self.group)), first + self.group >= count)
+            return
+        build = self.build
+        begin, end = build.label("loop"), build.label("end")
+        for base in self.walks.values():
+            build.mark("walk", Memory(base, starts[base]))
+        build.emit("ldi", COUNTER, count // GROUP)
+        build.mark("label", begin)
+        self.point(starts, 0)
+        body(range(GROUP), False)
+        for base in self.walks.values():
+            build.mark("walk", Memory(base, starts[base] + GROUP))
+        build.emit("dec", COUNTER)
+        build.mark("breq", end)
+        build.mark("rjmp", begin, reads=self.keep)
+        build.mark("label", end)
+        self.point(starts, count)
+
+    def point(self, starts: Mapping[str, int], further: int) -> None:
+        for pointer, base in self.walks.items():
+            self.build.mark("point", pointer, Memory(base, starts[base] + further))
+
+
+def loader(build: Builder, base: str, first: int, count: int) -> Source:
+    """Limbs of a buffer, from `first` on; zero beyond `count`."""
+
+    def load(index: int) -> Virtual | None:
+        if index >= count:
+            return None
+        limb = build.limb(f"{base}{first + index}")
+        build.memory("load", limb, Memory(base, first + index))
+        return limb
+
+    return load
+
+
+def limbs_of(source: Source, indices: Sequence[int]) -> list[Virtual]:
+    found = [source(index) for index in indices]
+    return [limb for limb in found if limb]
+
+
+def resident_difference(build: Builder, low: Source, high: Sequence[Virtual], half: int, zero: Virtual) -> tuple[list[Virtual], Virtual]:
+    """|low - high| in registers, and its sign as a mask; `high` may be in registers already, and shorter."""
+    limbs: list[Virtual] = []
+    chain = Chain(build, "borrow", zero)
+    for first in range(0, half, GROUP):
+        group = range(first, min(half, first + GROUP))
+        part = limbs_of(low, group)
+        build.mark("need", reads=high[group.start : group.stop])
+        chain.run(part, lambda index: high[index] if index < len(high) else None, group)
+        chain.park()
+        limbs += part
+    assert chain.mask is not None
+    negate(build, limbs, chain.mask, Chain(build, "borrow", zero), range(half))
+    return limbs, chain.mask
+
+
+def negate(build: Builder, limbs: Sequence[Virtual], mask: Virtual, chain: Chain, indices: Sequence[int]) -> None:
+    """Negate a number if the mask is all ones."""
+    for limb in limbs:
+        build.emit("eor", limb, mask)
+    chain.run(limbs, lambda index: mask, indices)
+
+
+def stored_difference(loop: Loop, base: str, low: int, half: int, rest: int, into: int, zero: Virtual) -> Virtual:
+    """|low - high| of a buffer's limbs from `low` on and the `rest` after that `half`, stored to r[into..); its sign.
+
+    A short one stays in registers until its sign is known, a long one is negated where it lies.
+    """
+    build = loop.build
+    low_limb, high_limb = loader(build, base, low, half), loader(build, base, low + half, rest)
+    chain = Chain(build, "borrow", zero, clear(build, "borrow") if loop.looped else None)
+    all_limbs: list[Virtual] = []
+
+    def store(limbs: Sequence[Virtual], indices: Sequence[int]) -> None:
+        for index, limb in zip(indices, limbs, strict=True):
+            build.memory("store", limb, Memory("r", into + index))
+
+    def subtract(group: range, last: bool) -> None:
+        limbs = limbs_of(low_limb, group)
+        chain.run(limbs, high_limb, group)
+        chain.park()
+        if half <= RESIDENT and not loop.looped:
+            all_limbs.extend(limbs)
+        else:
+            store(limbs, group)
+
+    def make_positive(group: range, last: bool) -> None:
+        limbs = limbs_of(loader(build, "r", into, half), group)
+        negate(build, limbs, sign, negation, group)
+        if not last:
+            negation.park()
+        store(limbs, group)
+
+    keep = [zero, *([chain.mask] if chain.mask else [])]
+    starts = {base: low, "r": into}
+    Loop(build, loop.looped, loop.walks, keep).over(half, starts, subtract)
+    sign = chain.mask
+    assert sign is not None
+    if all_limbs:
+        negate(build, all_limbs, sign, Chain(build, "borrow", zero), range(half))
+        store(all_limbs, range(half))
+        return sign
+    negation = Chain(build, "borrow", zero, clear(build, "borrow") if loop.looped else None)
+    keep = [zero, sign, *([negation.mask] if negation.mask else [])]
+    over_result = {pointer: name for pointer, name in loop.walks.items() if name == "r"}
+    Loop(build, loop.looped, over_result, keep).over(half, starts, make_positive)
+    return sign
+
+
+def clear(build: Builder, name: str) -> Virtual:
+    """A new variable that is zero."""
+    limb = build.limb(name)
+    build.emit("eor", limb, limb, fresh=True)
+    return limb
+
+
+@dataclass(frozen=True)
+class Middle:
+    """M: in registers (`limbs`), or in the buffer "m".  Where a limb was, one of L waits in its place."""
+
+    build: Builder
+    count: int
+    limbs: Sequence[Virtual] = ()
+    waiting: dict[int, Virtual] = field(default_factory=dict)
+
+    def limb(self, index: int) -> Virtual | None:
+        return self.limbs[index] if self.limbs else loader(self.build, "m", 0, self.count)(index)
+
+    def keep(self, index: int, limb: Virtual | None) -> Virtual | None:
+        if limb and self.limbs:
+            self.waiting[index] = limb
+        elif limb:
+            self.build.memory("store", limb, Memory("m", index))
+        return limb
+
+    def kept(self, index: int) -> Virtual | None:
+        return self.waiting.pop(index) if self.limbs else loader(self.build, "m", 0, self.count)(index)
+
+
+class Recombination:
+    """r = L + X^2 H becomes L + X (L + H - M) + X^2 H, X being 2^(limb bits * half).
+
+    Three chains run side by side: L + H, less M, plus what lies there.  In the lower half of the middle the upper half of
+    L is what lies there; it is kept, since the upper half of the middle needs it again.  `sign` is a mask, all ones if M
+    is to be added: M is then complemented, and one is borrowed at first and given back above.
+    """
+
+    def __init__(self, loop: Loop, half: int, rest: int, middle: Middle, sign: Virtual | None, zero: Virtual) -> None:
+        self.loop, self.build, self.half, self.rest = loop, loop.build, half, rest
+        self.middle, self.sign, self.zero = middle, sign, zero
+        self.low = loader(self.build, "r", 0, 2 * half)
+        self.high = loader(self.build, "r", 2 * half, 2 * rest)
+        looped = loop.looped
+        self.sums = Chain(self.build, "carry", zero, clear(self.build, "carry") if looped else None)
+        self.less = Chain(self.build, "borrow", zero, self.first_borrow())
+        self.lifted = Chain(self.build, "carry", zero, clear(self.build, "lifted") if looped else None)
+        self.top: Virtual | None = None
+
+    def first_borrow(self) -> Virtual | None:
+        """One for a negative M."""
+        if self.sign is None:
+            return clear(self.build, "borrow") if self.loop.looped else None
+        borrow = self.build.limb("borrow")
+        self.build.emit("mov", borrow, self.sign)
+        return borrow
+
+    def all_steps(self) -> None:
+        half, rest = self.half, self.rest
+        chains = [chain.mask for chain in (self.sums, self.less, self.lifted)]
+        keep = [limb for limb in (self.zero, self.sign, *chains) if limb]
+        loop = replace(self.loop, keep=keep)
+        loop.over(half, {"r": 0, "m": 0}, self.lower)
+        loop.over(half, {"r": 2 * half, "m": half}, self.upper)
+        if self.loop.looped:
+            self.top = self.carries()
+            self.less.run([self.top], lambda index: None, [0])
+        count = 2 * rest - half
+        if count > 0:
+            assert self.top is not None
+            over_result = {pointer: name for pointer, name in self.loop.walks.items() if name == "r"}
+            self.less.carry = None
+            Loop(self.build, self.loop.looped, over_result, [self.zero, self.top, *keep]).over(
+                count, {"r": 3 * half}, self.above
+            )
+
+    def carries(self) -> Virtual:
+        """What L + H - M carries out, but for the borrow that is still to come."""
+        top = clear(self.build, "top")
+        for mask in (self.sign, self.sums.mask):
+            if mask:
+                self.build.emit("sub", top, mask)
+        return top
+
+    def less_middle(self, index: int) -> Virtual | None:
+        limb = self.middle.limb(index)
+        if limb and self.sign:
+            self.build.emit("eor", limb, self.sign)
+        return limb
+
+    def store(self, column: int, limbs: Sequence[Virtual]) -> None:
+        for position, limb in enumerate(limbs):
+            if column + position < 2 * (self.half + self.rest):
+                self.build.memory("store", limb, Memory("r", column + position))
+
+    def lower(self, group: range, last: bool) -> None:
+        """Columns half .. 2 half - 1."""
+        limbs = limbs_of(self.low, group)
+        self.sums.run(limbs, self.high, group)
+        self.sums.park()
+        self.less.run(limbs, self.less_middle, group)
+        self.less.park()
+        self.lifted.run(limbs, lambda index: self.middle.keep(index, self.low(self.half + index)), group)
+        self.lifted.park()
+        self.store(self.half + group.start, limbs)
+
+    def upper(self, group: range, last: bool) -> None:
+        """Columns 2 half .. 3 half - 1."""
+        limbs = limbs_of(self.middle.kept, group)
+        above = range(self.half + group.start, self.half + group.stop)
+        self.sums.run(limbs, self.high, above)
+        self.sums.park()
+        if last:
+            self.top = self.carries()
+        self.less.run(limbs, self.less_middle, above)
+        if last and self.top:
+            self.build.emit("sbc", self.top, self.zero, takes=self.less.carry)
+        else:
+            self.less.park()
+        self.lifted.run(limbs, self.high, group)
+        if not last or self.half > RESIDENT:
+            self.lifted.park()
+        self.store(2 * self.half + group.start, limbs)
+
+    def above(self, group: range, last: bool) -> None:
+        """The limbs above: what was carried out goes through them."""
+        limbs = limbs_of(loader(self.build, "r", 3 * self.half, len(group) + group.start), group)
+        assert self.top is not None
+        self.lifted.run(limbs, lambda index: self.top if index == 0 else None, group)
+        if not last:
+            self.lifted.park()
+        self.store(3 * self.half + group.start, limbs)
+        if self.loop.looped:
+            self.build.emit("eor", self.top, self.top, fresh=True)

@@ -1,0 +1,255 @@
+"""Products that are made of products: functions that call each other, and Karatsuba's steps, on AVR.
+
+A function finds its pointers in registers (`pointers` of its plan) and keeps none: it may change every register.  One
+that calls keeps its pointers in a frame on the stack, from the stack pointer upwards: the sign of M, if there is one;
+the pointers b, a, r, each low byte first; M.  After each call Y is set to the stack pointer, to reach them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqgen.code import Builder, Code, Function, Label, Memory, Op, Virtual
+from sqgen.isa.avr import HIGH, Leaf, clear, operands, pointers, pool
+from sqgen.isa.avr_address import POINTERS, moves, reserve, stack_pointer_to
+from sqgen.isa.avr_karatsuba import COUNTER, TIGHT, Loop, Middle, Recombination, loader, resident_difference, stored_difference
+from sqgen.plan import Block, Difference, Part, Plan, Recombine, Slice
+from sqgen.table import Isa
+
+FITTING = 8  # limbs of a half whose M fits the registers
+
+
+class Module:
+    """The functions of one kernel: the entry, and one for each part that is called."""
+
+    def __init__(self, isa: Isa) -> None:
+        self.isa = isa
+        self.functions: list[Function] = []
+        self.names: dict[tuple[object, ...], Label] = {}
+
+    def code(self, plan: Plan) -> Code:
+        """Entry: pointers from the argument registers; at the end r1 is zero."""
+        build, walks = Builder(self.isa), pointers(plan)
+        arguments = dict(zip(("r", "a", "b"), self.isa.abi.arguments, strict=False))
+        for base, pointer in walks.items():
+            low, _ = arguments["a" if plan.op == "sqr" and base == "b" else base]
+            build.emit("movw", POINTERS[pointer][0], low)
+        self.body(build, plan)
+        build.emit("eor", HIGH, HIGH, comment="r1 is zero on return")
+        return Code((self.function("", build, plan), *self.functions))
+
+    def function(self, name: str, build: Builder, plan: Plan) -> Function:
+        looped = any(isinstance(step, Recombine) and step.looped for step in plan.steps)
+        registers = tuple(r for r in pool(self.isa, pointers(plan)) if not (looped and r == COUNTER))
+        return Function(name, tuple(build.ops), registers)
+
+    def body(self, build: Builder, plan: Plan) -> None:
+        """The steps of a plan, its pointers set."""
+        for base, pointer in pointers(plan).items():
+            build.mark("point", pointer, Memory(base, 0))
+        parts = list(plan.parts())
+        if not parts:
+            Leaf(plan, build, *operands(build, plan)).all_steps()
+        elif not any(part.called for part in parts):
+            InPlace(build, plan).all_steps()
+        else:
+            Calling(self, build, plan).all_steps()
+
+    def called(self, plan: Plan) -> Label:
+        """The function that forms a part."""
+        key = (plan.op, plan.limbs, plan.method, plan.parameters)
+        if key not in self.names:
+            self.names[key] = Label(f"{plan.op}{plan.limbs * self.isa.limb_bits}")
+            build = Builder(self.isa)
+            self.body(build, plan)
+            build.emit("ret")
+            self.functions.append(self.function(self.names[key].name, build, plan))
+        return self.names[key]
+
+
+class InPlace:
+    """One level of Karatsuba in one piece: L and H are stored, M stays in registers.
+
+    When the differences are formed no operand is needed any more: their pointers become registers for limbs, but for Y,
+    which reaches the frame of limbs that find no register.
+    """
+
+    def __init__(self, build: Builder, plan: Plan) -> None:
+        self.build, self.plan = build, plan
+        self.vectors: dict[str, list[Virtual]] = {}
+        self.signs: list[Virtual] = []
+
+    def all_steps(self) -> None:
+        self.build.mark("enter")
+        self.vectors["a"], right = operands(self.build, self.plan)
+        self.vectors |= {name: right for name in self.plan.operands[1:]}
+        self.zero = clear(self.build, "zero")
+        for step in self.plan.steps:
+            match step:
+                case Block(title):
+                    self.build.heading(title)
+                case Part():
+                    self.part(step)
+                case Difference():
+                    self.difference(step)
+                case Recombine():
+                    self.recombine(step)
+        self.build.mark("leave")
+
+    def part(self, step: Part) -> None:
+        """A product in place: stored, or kept in registers."""
+        left, right = (self.vectors[s.name][s.first : s.first + s.count] for s in (step.left, step.right))
+        kept: list[Virtual] = []
+
+        def store(column: int, limb: Virtual) -> None:
+            self.build.memory("store", limb, Memory("r", step.into.first + column))
+
+        def keep(column: int, limb: Virtual) -> None:
+            kept.append(clear(self.build, "m") if limb is self.zero else limb)
+
+        Leaf(step.plan, self.build, left, right, store if step.into.name == "r" else keep, self.zero).all_steps()
+        self.vectors[step.into.name] = kept or self.vectors.get(step.into.name, [])
+
+    def release(self, base: str, half: int) -> None:
+        """An operand's pointer is free: for limbs, or Y for the frame where all limbs of M are too many."""
+        pointer = pointers(self.plan)[base]
+        if pointer == "Y" and half > FITTING:
+            self.build.mark("spill")
+        else:
+            self.build.mark("release", *POINTERS[pointer])
+
+    def difference(self, step: Difference) -> None:
+        low = loader(self.build, step.left.name, step.left.first, step.left.count)
+        high = self.vectors[step.right.name][step.right.first : step.right.first + step.right.count]
+        limbs, sign = resident_difference(self.build, low, high, step.into.count, self.zero)
+        self.vectors[step.into.name] = limbs
+        self.signs.append(sign)
+        self.release(step.left.name, step.into.count)
+        if len(self.signs) == 2:
+            self.build.emit("eor", self.signs[0], self.signs[1], comment="all ones if M is to be added")
+
+    def recombine(self, step: Recombine) -> None:
+        loop = Loop(self.build, False, {}, group=TIGHT)
+        middle = Middle(self.build, 2 * step.half, self.vectors[step.middle.name])
+        sign = self.signs[0] if step.signs else None
+        Recombination(loop, step.half, self.plan.limbs - step.half, middle, sign, self.zero).all_steps()
+
+
+class Calling:
+    """A plan whose parts are functions; its pointers wait on the stack."""
+
+    def __init__(self, module: Module, build: Builder, plan: Plan) -> None:
+        self.module, self.build, self.plan = module, build, plan
+        self.walks = pointers(plan)
+        self.slots: dict[str, int] = {}  # where in the frame (bytes above SP) a pointer waits, or M begins
+        self.signs: list[Virtual] = []
+        self.reserved = 0
+
+    def all_steps(self) -> None:
+        recombination = next((step for step in self.plan.steps if isinstance(step, Recombine)), None)
+        self.looped = recombination is not None and recombination.looped and self.even()
+        if recombination:
+            self.reserved = 2 * recombination.half
+            self.build.raw(reserve(self.reserved))
+        self.save()
+        if not recombination:
+            self.around()
+            return
+        self.zero = clear(self.build, "zero")
+        for step in self.plan.steps:
+            match step:
+                case Block(title):
+                    self.build.heading(title)
+                case Difference():
+                    self.difference(step)
+                case Part():
+                    self.call(step)
+                case Recombine():
+                    self.recombine(step)
+        self.build.raw(reserve(-(self.reserved + self.depth)))
+
+    def even(self) -> bool:
+        """Whether the limbs of both halves make whole groups, so that a loop can go over them."""
+        return self.plan.limbs % 16 == 0
+
+    def save(self) -> None:
+        """Push the pointers."""
+        self.depth = 0
+        for base, pointer in self.walks.items():
+            for register in reversed(POINTERS[pointer]):
+                self.build.emit("push", register)
+            self.depth += 2
+            self.slots[base] = self.depth
+        self.slots = {base: self.depth - above + 1 for base, above in self.slots.items()}
+
+    def difference(self, step: Difference) -> None:
+        base = step.left.name
+        loop = Loop(self.build, self.looped, {self.walks[name]: name for name in (base, "r")})
+        sign = stored_difference(
+            loop, base, step.left.first, step.into.count, step.right.count, step.into.first, self.zero
+        )
+        self.signs.append(sign)
+        if len(self.signs) == 2:
+            self.build.emit("eor", sign, self.signs[0], comment="all ones if M is to be added")
+            self.build.emit("push", sign)
+            self.depth += 1
+            self.slots = {name: at + 1 for name, at in self.slots.items()}
+            self.slots["sign"] = 1
+
+    def call(self, step: Part) -> None:
+        """Set the pointers of a part's function and call it."""
+        self.build.raw(stack_pointer_to("Y"))
+        wanted = pointers(step.plan)
+        slices = {"r": step.into, "a": step.left, "b": step.right}
+        for base in sorted(wanted, key=lambda name: wanted[name] == "Y"):  # Y is the way to them: last
+            self.set(wanted[base], slices[base])
+        self.build.mark("rcall", self.module.called(step.plan))
+
+    def set(self, pointer: str, where: Slice) -> None:
+        """Let a pointer register point at a slice."""
+        low, high = POINTERS[pointer]
+        if where.name == "m":
+            self.build.emit("movw", low, POINTERS["Y"][0])
+            self.build.raw(moves(pointer, self.depth + 1 + where.first))
+            return
+        at = self.slots[where.name]
+        by_way = "r0" if pointer == "Y" else low
+        self.build.emit("ldd_y", by_way, at)
+        self.build.emit("ldd_y", high, at + 1)
+        if pointer == "Y":
+            self.build.emit("mov", low, by_way)
+        self.build.raw(moves(pointer, where.first))
+
+    def recombine(self, step: Recombine) -> None:
+        self.build.raw(stack_pointer_to("Y"))
+        self.set("Z", Slice("r", 0, 0))
+        self.zero = clear(self.build, "zero")
+        sign = None
+        if step.signs:
+            sign = self.build.limb("sign")
+            self.build.emit("ldd_y", sign, self.slots["sign"])
+        self.build.mark("point", "Z", Memory("r", 0))
+        self.build.mark("point", "Y", Memory("m", -(self.depth + 1)))
+        loop = Loop(self.build, self.looped, {"Z": "r", "Y": "m"})
+        middle = Middle(self.build, 2 * step.half)
+        Recombination(loop, step.half, self.plan.limbs - step.half, middle, sign, self.zero).all_steps()
+
+    # ---- a part that is called, then steps in place -----------------------------------------------------------
+
+    def around(self) -> None:
+        """Call the parts; take the pointers back; go on with the other steps."""
+        steps = self.plan.steps
+        last = max(index for index, step in enumerate(steps) if isinstance(step, Part))
+        for step in steps[: last + 1]:
+            if isinstance(step, Block):
+                self.build.heading(step.title)
+            elif isinstance(step, Part):
+                self.call(step)
+        for base, pointer in reversed(self.walks.items()):
+            for register in POINTERS[pointer]:
+                self.build.emit("pop", register)
+            self.build.mark("point", pointer, Memory(base, 0))
+        self.rest(Plan(self.plan.op, self.plan.limbs, self.plan.method, (), steps[last + 1 :]))
+
+    def rest(self, plan: Plan) -> None:
+        Leaf(plan, self.build, *operands(self.build, plan)).all_steps()

@@ -1,0 +1,51 @@
+"""Hybrid Karatsuba squaring [HK]: the rectangle a_lo * a_hi by Karatsuba, the two triangles by sliding block doubling.
+
+    columns  7 6 5 4 3 2 1 0        k  a_lo * a_hi by one Karatsuba multiplication, stored
+             * o k k                o  off the diagonal, summed by product scanning; * on it
+                 * k k              n = 4: the blocks of columns take up the stored limbs, double, add the diagonal
+                     * o
+                         *
+
+Where n is odd the low half has a limb more; its lowest limb's row is summed with the triangles.
+
+Cost: M(n/2) by Karatsuba, twice S(n/2) by sliding block doubling, and n more loads for the stored sums.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sqgen.methods import Parameter, Values
+from sqgen.plan import Block, Double, Load, Part, Plan, Product, Slice, Step, Store, blocks
+
+from . import karatsuba
+
+TITLE = "Karatsuba multiplication and sliding block doubling"
+REFERENCE = "HKS"
+OPS = ("sqr",)
+PARAMETERS = (
+    Parameter("block", "widths of the blocks in columns, the last one repeated", "4", many=True),
+    *karatsuba.PARAMETERS,
+)
+
+
+def steps(op: str, n: int, values: Values) -> Iterator[Step]:
+    """The plan for n limbs."""
+    half = n // 2
+    low, high = Slice("a", n - 2 * half, half), Slice("a", n - half, half)
+    stored = range(low.first + high.first, low.first + high.first + 2 * half)
+    yield Block("a_lo * a_hi")
+    yield Part(karatsuba.plan(half, values.one("levels"), values), Slice("r", stored.start, 2 * half), low, high, True)
+    for first, last in blocks(n, values.many("block")):
+        yield Block(f"block of columns {first}..{last - 1}")
+        yield from (Load(column) for column in range(first, last) if column in stored)
+        for column in range(first, min(last, 2 * n - 2)):
+            for i in range(max(0, column - n + 1), (column + 1) // 2):
+                j = column - i
+                if not (i in range(low.first, high.first) and j >= high.first):
+                    yield Product(i, j)
+        yield Double(first, last)
+        for i in range((first + 1) // 2, (last + 1) // 2):
+            yield Product(i, i)
+        for column in range(first, last):
+            yield Store(column)

@@ -1,0 +1,70 @@
+"""Subtractive Karatsuba multiplication [HS15]: three products of half the size instead of four.
+
+    columns  6 5 4 3 2 1 0        L = a_lo * b_lo    H = a_hi * b_hi    M = |a_lo - a_hi| * |b_lo - b_hi|
+             H H . .
+               H H . .            what the dots would hold is L + H - M, or L + H + M if one difference is negative
+                 . . L L          and the other is not; it is added in the middle, above a_lo's limbs
+                   . . L L
+
+With levels > 1 the parts are multiplied in the same way.  An odd number of limbs is split into a larger low half and a
+smaller high one.  The innermost level is formed in place, its middle product held in registers, or calls one leaf
+three times (`parts=calls`); the levels around it call it.  `signs=branch-free` combines M with a mask, which holds
+all ones if M is to be added; `branched` jumps over the exclusive-or, in arms of equal length.
+
+Cost: 3 M(n/2) and about 20 cycles for each limb of a half; called, 45.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sqgen.methods import Parameter, Values
+from sqgen.plan import Block, Difference, Part, Plan, Recombine, Slice, Step
+
+TITLE = "subtractive Karatsuba"
+REFERENCE = "HS15"
+OPS = ("mul",)
+PARAMETERS = (
+    Parameter("levels", "how often the operands are halved", "1"),
+    Parameter("leaf", "the method of the innermost products", "product-scanning", choices=("product-scanning", "hybrid")),
+    Parameter("parts", "the innermost level in place, or as calls", "inline", choices=("inline", "calls")),
+    Parameter("recombine", "the last step of a level that calls", "unrolled", choices=("unrolled", "looped")),
+)
+
+
+def steps(op: str, n: int, values: Values) -> Iterator[Step]:
+    """The plan for n limbs."""
+    a, b = Slice("a", 0, n), Slice("b", 0, n)
+    yield from level(a, b, values.one("levels"), values)
+
+
+def level(a: Slice, b: Slice, levels: int, values: Values) -> Iterator[Step]:
+    """One level, for two operands of as many limbs."""
+    n = a.count
+    half = n - n // 2
+    called = levels > 1 or values.word("parts") == "calls"
+    low, high = (a.part(0, half), b.part(0, half)), (a.part(half, n - half), b.part(half, n - half))
+    if called:  # the differences wait where the result will be
+        d, e = Slice("r", 0, half), Slice("r", half, half)
+    else:
+        d, e = Slice("d", 0, half), Slice("e", 0, half)
+    middle = Slice("m", 0, 2 * half)
+    differences = [Difference("a_lo < a_hi", d, low[0], high[0]), Difference("b_lo < b_hi", e, low[1], high[1])]
+    inner, smaller = plan(half, levels - 1, values), plan(n - half, levels - 1, values)
+    form_low = (Block("L"), Part(inner, Slice("r", 0, 2 * half), *low, called))
+    form_high = (Block("H"), Part(smaller, Slice("r", 2 * half, 2 * (n - half)), *high, called))
+    form_middle = (Block("M"), *differences, Part(inner, middle, d, e, called))
+    parts = (form_middle, form_low, form_high) if called else (form_low, form_high, form_middle)
+    for part in parts:
+        yield from part
+    yield Block("L + H - M")
+    looped = called and values.word("recombine") == "looped"
+    yield Recombine(half, middle, tuple(each.sign for each in differences), looped)
+
+
+def plan(n: int, levels: int, values: Values) -> Plan:
+    """The plan of a part of n limbs."""
+    if not levels or n < 4:
+        return values.leaf("mul", n)
+    text = tuple((key, str(levels) if key == "levels" else values.text(key)) for key in values.names())
+    return Plan("mul", n, "karatsuba", text, tuple(level(Slice("a", 0, n), Slice("b", 0, n), levels, values)))

@@ -1,0 +1,63 @@
+"""Karatsuba squaring: three squares of half the size, and no sign, since (a_lo - a_hi)^2 is never negative.
+
+    columns  6 5 4 3 2 1 0        L = a_lo^2    H = a_hi^2    M = |a_lo - a_hi|^2
+             H H . .
+               H . .              what the dots would hold, twice, is L + H - M; it is added in the middle
+                   L L
+                     L
+
+With levels > 1 the parts are squared in the same way.  The low half is the larger one where `split` (limbs of the high
+half) does not say otherwise.  The innermost level is formed in place, its middle square held in registers, or calls one
+leaf three times (`parts=calls`); the levels around it call it.
+
+Cost: 3 S(n/2) and about 17 cycles for each limb of a half; called, 43.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sqgen.methods import Parameter, Values
+from sqgen.plan import Block, Difference, Part, Plan, Recombine, Slice, Step
+
+TITLE = "Karatsuba squaring, three squares"
+REFERENCE = "HS15"
+OPS = ("sqr",)
+LEAVES = ("sbd", "product-scanning", "lazy-doubling", "carry-catcher")
+PARAMETERS = (
+    Parameter("levels", "how often the operand is halved", "1"),
+    Parameter("leaf", "the method of the innermost squares", "sbd", choices=("sbd", "product-scanning")),
+    Parameter("parts", "the innermost level in place, or as calls", "inline", choices=("inline", "calls")),
+    Parameter("recombine", "the last step of a level that calls", "unrolled", choices=("unrolled", "looped")),
+)
+
+
+def steps(op: str, n: int, values: Values) -> Iterator[Step]:
+    """The plan for n limbs."""
+    yield from level(n, values.one("levels"), values)
+
+
+def level(n: int, levels: int, values: Values) -> Iterator[Step]:
+    """One level."""
+    a, half = Slice("a", 0, n), n - n // 2
+    low, high = a.part(0, half), a.part(half, n - half)
+    called = levels > 1 or values.word("parts") == "calls"
+    d = Slice("r" if called else "d", 0, half)  # when called it waits where the result will be
+    middle = Slice("m", 0, 2 * half)
+    inner, smaller = plan(half, levels - 1, values), plan(n - half, levels - 1, values)
+    form_low = (Block("L"), Part(inner, Slice("r", 0, 2 * half), low, low, called))
+    form_high = (Block("H"), Part(smaller, Slice("r", 2 * half, 2 * (n - half)), high, high, called))
+    form_middle = (Block("M"), Difference("a_lo < a_hi", d, low, high), Part(inner, middle, d, d, called))
+    parts = (form_middle, form_low, form_high) if called else (form_low, form_high, form_middle)
+    for part in parts:
+        yield from part
+    yield Block("L + H - M")
+    yield Recombine(half, middle, (), called and values.word("recombine") == "looped")
+
+
+def plan(n: int, levels: int, values: Values) -> Plan:
+    """The plan of a part of n limbs."""
+    if not levels or n < 4:
+        return values.leaf("sqr", n)
+    text = tuple((key, str(levels) if key == "levels" else values.text(key)) for key in values.names())
+    return Plan("sqr", n, "karatsuba-squaring", text, tuple(level(n, levels, values)))

@@ -1,0 +1,58 @@
+"""Parameters of methods: what they take, what they refuse, and the search over them."""
+
+from __future__ import annotations
+
+import pytest
+from conftest import avr
+
+from sqgen import methods, report, tune
+from sqgen.errors import UserError
+from sqgen.methods import Parameter
+
+WORDS = Parameter("sums", "where the sums wait", "here", choices=("here", "there"))
+NUMBER = Parameter("e", "a number", "2")
+WIDTHS = Parameter("block", "widths", "4", many=True)
+
+
+@pytest.fixture
+def three_parameters(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let sbd take a word, a number and widths; its plan looks at the widths alone."""
+    monkeypatch.setattr(methods.method("sbd"), "PARAMETERS", (WORDS, NUMBER, WIDTHS))
+
+
+@pytest.mark.usefixtures("three_parameters")
+def test_words_and_numbers_stand_side_by_side() -> None:
+    values = methods.values("sbd", {"sums": "there", "block": "3,5"}, 16)
+    assert (values.word("sums"), values.one("e"), values.many("block")) == ("there", 2, (3, 5))
+    plan = methods.plan("sqr", 8, "sbd", {"block": "3,5"})
+    assert plan.parameters == (("e", "2"), ("block", "3,5"))
+    plan = methods.plan("sqr", 8, "sbd", {"sums": "there"})
+    assert plan.parameters == (("sums", "there"), ("e", "2"), ("block", "4"))
+
+
+@pytest.mark.usefixtures("three_parameters")
+@pytest.mark.parametrize("word", ["elsewhere", "3", "here,there", ""])
+def test_an_unknown_word_is_refused_with_the_words_there_are(word: str) -> None:
+    with pytest.raises(UserError, match=f"'sums' is here or there, not '{word}'"):
+        methods.values("sbd", {"sums": word}, 16)
+
+
+@pytest.mark.usefixtures("three_parameters")
+def test_a_word_where_a_number_belongs_is_refused() -> None:
+    with pytest.raises(UserError, match="'e' is a number from 1 to 16, not 'here'"):
+        methods.values("sbd", {"e": "here"}, 16)
+
+
+@pytest.mark.usefixtures("three_parameters")
+def test_the_table_of_methods_shows_the_words() -> None:
+    assert report.parameter_line(WORDS) == "sums: where the sums wait: here or there [here]"
+    assert "here or there" in " ".join(report.methods_table().split())
+
+
+@pytest.mark.usefixtures("three_parameters")
+def test_the_search_changes_numbers_and_widths_and_leaves_words_alone() -> None:
+    cycles, found = tune.tuned(avr(), "sqr", 5, "sbd", {})
+    assert found.keys() == {"e", "block"}
+    assert cycles == tune.cost(avr(), "sqr", 5, "sbd", found)
+    single = [tune.cost(avr(), "sqr", 5, "sbd", {"block": str(width)}) or cycles for width in range(1, 10)]
+    assert cycles <= min(single)
