@@ -67,13 +67,15 @@ class Job:
 class Comparison:
     """What there is to compare for one request: run all `jobs`, then ask for `rows` and `notes`.
 
-    `found`: rows by method; `base`: the one of them that a normal run makes; `lost`: kernels that failed.
+    `found`: rows by method; `base`: the one of them that a normal run makes; `tight`: why the registers do not suffice
+    for a point of the method; `lost`: what else failed, and why.
     """
 
     request: Spec
     found: dict[str, list[Row]] = field(default_factory=dict)
     base: dict[str, Row] = field(default_factory=dict)
-    lost: list[str] = field(default_factory=list)
+    tight: dict[str, str] = field(default_factory=dict)
+    lost: dict[str, list[str]] = field(default_factory=dict)
     bench: Bench = field(init=False)
 
     def __post_init__(self) -> None:
@@ -82,7 +84,7 @@ class Comparison:
     def jobs(self) -> list[Job]:
         """Everything to be made, one job for each kernel and each compiler's level."""
         found = []
-        for name in able(self.request):
+        for name in [name for name in methods.names() if methods.does(name, self.request.contract.op)]:
             for point in points(self.request, name):
                 found.append(Job(f"{name} {words(point.parameters)}", partial(self.make, point)))
         for compiler in self.request.contract.isa.compilers:
@@ -91,14 +93,15 @@ class Comparison:
         return found
 
     def make(self, point: Spec) -> None:
-        """A proved kernel as a row, unless the same row is there, or the registers do not suffice for it."""
+        """A proved kernel as a row, unless there is one with the same costs."""
         rows = self.found.setdefault(point.method, [])
         try:
             row = row_of(kernel.make(point))
-        except PressureError:
+        except PressureError as error:
+            self.tight.setdefault(point.method, str(error))
             return
         except UserError as error:
-            self.lost.append(f"{point.method} {words(point.parameters)}: {error}")
+            self.lost.setdefault(point.method, []).append(str(error))
             return
         self.base.setdefault(point.method, row)
         if row.costs not in [other.costs for other in rows]:
@@ -115,7 +118,9 @@ class Comparison:
 
     def notes(self) -> list[str]:
         """What there is no row for, and why."""
-        return self.lost + self.bench.remarks()
+        lost = [f"{name}: {len(errors)} not made, the first: {errors[0]}" for name, errors in self.lost.items()]
+        none = [f"{name}: {error}" for name, error in self.tight.items() if not self.found[name]]
+        return none + lost + self.bench.remarks()
 
     @property
     def heading(self) -> str:
@@ -131,18 +136,6 @@ class Comparison:
         what, core = self.request.contract, self.request.core
         asked = {"isa": what.isa.name, "core": core.name, "op": what.op, "bits": self.request.bits}
         return {**asked, "rows": self.records(), "notes": self.notes()}
-
-
-def able(request: Spec) -> list[str]:
-    """The methods that can do the operation."""
-    found = []
-    for name in methods.names():
-        try:
-            again(request, name, {}, "speed")
-        except UserError:
-            continue
-        found.append(name)
-    return found
 
 
 def again(request: Spec, method: str, parameters: dict[str, str], goal: str) -> Spec:
@@ -176,9 +169,8 @@ def points(request: Spec, method: str) -> Iterator[Spec]:
 def values(parameter: Parameter, known: str, most: int) -> list[str]:
     """A few values of a parameter, at most `most` where it is a number: its choices where it has any, otherwise small
     numbers, the default, and the neighbours of the best one known."""
-    choices: tuple[str, ...] = getattr(parameter, "choices", ())
-    if choices:
-        return list(choices)
+    if parameter.choices:
+        return list(parameter.choices)
     near = [int(known) - 1, int(known) + 1] if known.isdigit() else []
     numbers = sorted({number for number in (*VALUES, *near) if 1 <= number <= most})
     return list(dict.fromkeys([*map(str, numbers), parameter.default]))

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .compare import Row
+from .errors import Exit, UserError
 from .picture import plural, shorten
 from .svg import COLOURS, fixed, template
 
@@ -82,7 +83,9 @@ class _Scale:
 
 
 def svg(heading: str, rows: Sequence[Row]) -> str:
-    """The plot as a stand-alone SVG document, the same bytes for the same rows."""
+    """The plot as a stand-alone SVG document, the same for the same rows.  Raises UserError without any cycles."""
+    if not any(row.call for row in rows):
+        raise UserError("there is nothing to plot: no row has cycles", Exit.UNPROVED)
     return template("plot.svg.j2").render(page=_Page(heading, rows))
 
 

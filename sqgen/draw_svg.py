@@ -82,7 +82,7 @@ class _Page:
         self.picture = picture
         self.scale = min(LARGEST, (PAGE - 2 * SIDE) / (2 * n * ACROSS))
         self.right = (PAGE + (2 * n - 1) * ACROSS * self.scale) / 2  # of column 0
-        self.middle = TOP + (n - 1) * UP * self.scale  # of height 0
+        self.middle = TOP + (n - 1 + picture.beyond) * UP * self.scale  # of height 0
         self.axis = self.y(0 if picture.triangle else 1 - n) + DOT * self.scale + 10
         self.numbered = n <= NUMBERED
         self.lines = {"dot": DOT, "ring": COARSE if n > ARROWS else RING}  # in lattice units
@@ -133,7 +133,7 @@ class _Page:
         for number, group in enumerate(self.picture.groups):
             title = f"{group.title}: {plural(len(group.cells), 'cell')}"
             for cls, end, once in (("dot", "h0", False), ("ring", ring, True)):
-                path = "".join(f"M{_lattice(cell)}{end}" for cell in group.cells if self.picture.once(cell) == once)
+                path = "".join(f"M{_lattice(cell)}{end}" for cell in group.cells if cell.once == once)
                 if path:
                     yield _Shape(cls, number % len(COLOURS), title, path)
 
@@ -161,7 +161,7 @@ class _Page:
         if self.numbered:
             visits = ((number, cell) for number, group in enumerate(self.picture.groups) for cell in group.cells)
             for visit, (number, cell) in enumerate(visits, 1):
-                on = "paper" if self.picture.once(cell) else number % len(COLOURS)
+                on = "paper" if cell.once else number % len(COLOURS)
                 yield self.mark(cell, str(visit), f"on-{on}")
 
     def ends(self) -> Iterator[_Mark]:
@@ -173,9 +173,11 @@ class _Page:
     def operands(self) -> Iterator[_Mark]:
         """A[i] and B[j] along the two upper sides, where their rows begin."""
         n, other = self.picture.n, self.picture.right
-        out = 1.35 * self.around + 8  # at right angles to the side
+        beside = {"right": 0, "left": self.picture.beyond * ACROSS * self.scale}
+        nearest = 1.35 * self.around + 8  # at right angles to the side
         for k in range(0, n, tick(1.2 * FONT / (UP * self.scale))):
             for column, height, name, cls in ((k, k, "A", "right"), (n - 1 + k, n - 1 - k, other, "left")):
+                out = nearest + beside[cls]
                 x = self.x(column) + (out / 2 if cls == "right" else -out / 2)
                 yield _Mark(fixed(x), fixed(self.y(height) - 0.866 * out), f"{name}[{k}]", cls)
 
@@ -218,7 +220,7 @@ class _Page:
         """The blocks, in as many columns as fit, read downwards."""
         limit = int((PAGE - 2 * EDGE) / LETTER) - 4
         entries = [(number, shorten(text, limit)) for number, text in self.picture.legend()]
-        widest = LETTER * max(len(text) for _, text in entries) + 40
+        widest = LETTER * max((len(text) for _, text in entries), default=0) + 40
         across = max(1, int((PAGE - 2 * EDGE) // widest))
         down = -(-len(entries) // across)
         return [
@@ -234,4 +236,4 @@ class _Page:
 
     @property
     def height(self) -> str:
-        return fixed(max(float(entry.y) for entry in self.legend) + EDGE)
+        return fixed(max((float(entry.y) for entry in self.legend), default=float(self.order_text)) + EDGE)

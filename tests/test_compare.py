@@ -8,6 +8,7 @@ import functools
 import importlib.util
 import io
 import json
+import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
@@ -19,12 +20,13 @@ from commandline import Call, shell
 from conftest import avr, contract, core, missing
 
 from sqgen import check, draw_plot, kernel, methods, programs, rows, straight
+from sqgen.allocate import PressureError
 from sqgen.compare import Comparison, Row, values
 from sqgen.compilers import Bench, Built, Measure
 from sqgen.errors import Exit, UserError
 from sqgen.interpret import operands
 from sqgen.methods import Parameter
-from sqgen.spec import spec
+from sqgen.spec import Spec, spec
 from sqgen.table import Compiler
 from sqgen.timing import Price
 
@@ -97,7 +99,7 @@ def test_rows_of_sqgen_are_the_kernels_that_the_same_request_makes(op: str) -> N
 @pytest.mark.parametrize("op", OPS)
 def test_every_method_has_the_row_that_a_normal_run_makes(op: str) -> None:
     ours = compared(op).rows()
-    for name in methods.names(op):
+    for name in [name for name in methods.names() if methods.does(name, op)]:
         made = kernel.make(spec("avr", BITS, op=op, method=name))
         assert (name, made.price.call, made.size) in [(row.method, row.call, row.bytes) for row in ours]
 
@@ -105,6 +107,22 @@ def test_every_method_has_the_row_that_a_normal_run_makes(op: str) -> None:
 def test_values_of_a_parameter_are_few_and_in_range() -> None:
     assert values(Parameter("e", "", "10"), "7", 8) == ["1", "2", "4", "6", "8", "10"]
     assert values(Parameter("block", "", "4", many=True), "7,3", 8) == ["1", "2", "4", "8"]
+    assert values(Parameter("leaf", "", "x", choices=("x", "y")), "x", 8) == ["x", "y"]
+
+
+def test_what_is_not_made_is_said_once_for_each_method(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(point: Spec) -> kernel.Kernel:
+        raise PressureError("no room") if point.method == "sbd" else UserError(f"bad {point.parameters}")
+
+    monkeypatch.setattr(kernel, "make", fails)
+    comparison = Comparison(spec("avr", BITS))
+    for job in comparison.jobs():
+        if isinstance(job.run, functools.partial) and job.run.func == comparison.make:
+            job.run()
+    assert comparison.rows() == []
+    notes = comparison.notes()
+    assert notes[0] == "sbd: no room" and len({note.split(":")[0] for note in notes}) == len(notes)
+    assert any(re.fullmatch(r"yang: \d+ not made, the first: bad .*", note) for note in notes)
 
 
 # ---- compilers -------------------------------------------------------------------------------------------------------
@@ -301,6 +319,11 @@ def test_the_plot_lets_no_markup_in_and_leaves_out_what_has_no_cycles() -> None:
     root = ET.fromstring(draw_plot.svg("<i>", some))
     assert len([g for g in root.iter(f"{SVG}g") if g.get("class") == "row"]) == 1
     assert "<b> -O2 & so: 10 cycles" in str(root.findtext(f"{SVG}desc"))
+
+
+def test_a_plot_of_nothing_is_refused() -> None:
+    with pytest.raises(UserError, match="nothing to plot"):
+        draw_plot.svg("x", [])
 
 
 def test_json_csv_and_markdown_say_the_same(sqgen: Call) -> None:

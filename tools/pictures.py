@@ -47,9 +47,9 @@ def plan_of(name: str) -> Plan:
 
 
 def sentences(name: str) -> list[str]:
-    """The first sentences of a method's docstring; indented parts are pictures, and are left out."""
+    """The first sentences of a method's docstring, without its pictures, which are indented, and its cost."""
     paragraphs = methods.picture(name).split("\n\n")
-    prose = [text for text in paragraphs if not any(line.startswith(" ") for line in text.splitlines())]
+    prose = [text for text in paragraphs if not re.search(r"\ACost|^ ", text, re.MULTILINE)]
     words = " ".join(" ".join(prose).split())
     return re.split(r"(?<=[.!?])(?<!al\.)(?<!Fig\.) (?=[A-Z([])", words)[:SENTENCES]
 
