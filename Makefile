@@ -1,13 +1,14 @@
 # make run   a kernel from nothing: virtual environment, install, the main job.  Needs Python 3.11 or later, nothing else.
 # make test  what the tests need from apt and pip, then the tests, the linter and the type checker.
 # make sim   only the tests against the outside simulators.
+# make sweep every method at every size up to 256 bits, proved and run in the simulator; takes minutes.
 
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 APT    := gcc libc6-dev gcc-avr avr-libc binutils-avr libsimavr-dev libelf-dev qemu-system-misc
 
-.PHONY: run test sim answers results pictures mutate clean
+.PHONY: run test sim answers results pictures mutate sweep clean
 
 run: $(VENV)/installed
 	$(BIN)/sqgen --isa avr --bits 192 --method sbd
@@ -27,6 +28,9 @@ answers: $(VENV)/installed  # search for the parameters in schedules/answers; ta
 
 mutate: $(VENV)/tested-with packages  # every single-instruction change of more and larger kernels; takes minutes
 	$(BIN)/python -m pytest -n auto -m mutate
+
+sweep: $(VENV)/tested-with packages  # every method at every size up to 256 bits; takes minutes
+	$(BIN)/python -m pytest -n auto -m sweep
 
 # Debian keeps venv in a package of its own, which is installed if we may.
 $(VENV)/installed: pyproject.toml

@@ -5,7 +5,8 @@ register is zero; all others are the allocator's.  The idioms (c, c+1, ... are l
 
 * a product: MUL, ADD c, ADC c+1, and ADC c+2 where `bounds` cannot exclude the carry; an empty limb is moved into;
 * a carry that a method catches: if it could run on beyond c+2, it is counted in a register of its own for that column;
-* stored limbs that come back: neighbours in one carry run;
+* stored limbs that come back: loaded to r1:r0, neighbours in one carry run;
+* a sum that is formed apart: LSL, ROL, ..., then the running sum is added to it, then the squares, each in a carry run;
 * doubling a block: LSL, ROL, ...; the bit that leaves it waits in T (MUL does not touch T), or, where the block is one
   column and T still holds the bit that came in, as a mask made by SBC p, p and taken back by LSR p;
 * the diagonal: all squares of a block are formed first, then added in one carry run; where the block ends between the
@@ -23,7 +24,7 @@ from typing import cast
 from sqgen.bounds import Sum
 from sqgen.code import Builder, Code, CodeError, Flag, Function, Memory, Op, Virtual, check_flags
 from sqgen.isa.avr_address import POINTERS, address
-from sqgen.plan import Block, Double, Gather, Load, Part, Plan, Product, Step, Store
+from sqgen.plan import Apart, Block, Double, Gather, Join, Load, Part, Plan, Product, Step, Store
 from sqgen.table import Isa
 
 LOW, HIGH = "r0", "r1"  # the product
@@ -84,6 +85,7 @@ class Leaf:
         self.out = out or (lambda column, limb: build.memory("store", limb, Memory("r", column)))
         self.sum = Sum(build.isa.limb_bits)
         self.limbs: dict[int, Virtual] = {}  # the sum, by column; an empty limb is missing
+        self.running = (self.sum, self.limbs)  # where the sum waits while another is formed apart
         self.caught: dict[int, Virtual] = {}  # carries that wait, by column
         self.top = 2 * plan.limbs - 1
         self.doubling_in_t: Flag | None = None  # the bit doubled out of the last block, in T
@@ -106,10 +108,12 @@ class Leaf:
             case Product():
                 self.product(step)
             case Double(first, last):
-                diagonal: list[Product] = []
-                while rest and isinstance(rest[0], Product) and rest[0].i == rest[0].j:
-                    diagonal.append(cast(Product, rest.popleft()))
-                self.finish_block(first, last, diagonal)
+                self.finish_block(first, last, self.diagonal(rest))
+            case Apart():
+                self.running = (self.sum, self.limbs)
+                self.sum, self.limbs = Sum(self.isa.limb_bits), {}
+            case Join():
+                self.join(self.diagonal(rest))
             case Gather(last):
                 self.gather(last)
             case Load(column):
@@ -119,6 +123,13 @@ class Leaf:
                 self.load(columns)
             case Store(column):
                 self.store(column)
+
+    def diagonal(self, rest: deque[Step]) -> list[Product]:
+        """Take the cells on the diagonal that follow a doubling: they are added in one carry run."""
+        cells: list[Product] = []
+        while rest and isinstance(rest[0], Product) and rest[0].i == rest[0].j:
+            cells.append(cast(Product, rest.popleft()))
+        return cells
 
     def operand(self, cell: Product) -> tuple[Virtual, Virtual]:
         return self.left[cell.i], self.right[cell.j]
@@ -196,7 +207,7 @@ class Leaf:
         carry = self.run(range(min(waiting), last), waiting)
         self.catch(last - 1, carry)
 
-    def run(self, columns: Sequence[int], addends: Mapping[int, Virtual]) -> Flag | None:
+    def run(self, columns: Sequence[int], addends: Mapping[int, Virtual | str]) -> Flag | None:
         """Add limbs to those of the sum at neighbouring columns; the carry out of the last one."""
         carry: Flag | None = None
         for column in columns:
@@ -204,7 +215,7 @@ class Leaf:
             if column in self.limbs and (addend or carry):
                 carry = self.add(column, addend or self.zero, carry)
             elif addend:
-                self.limbs[column] = addend
+                self.limbs[column] = cast(Virtual, addend)
                 carry = self.add(column, self.zero, carry) if carry else None
             elif carry:
                 self.ripple(column - 1, carry)
@@ -216,11 +227,16 @@ class Leaf:
         return f"columns {column}:{column - 1} are at most 0x{self.sum.reach(column):x}, so no carry"
 
     def load(self, columns: Sequence[int]) -> None:
-        """Add stored limbs of the result back, neighbours in one carry run."""
-        stored = {column: self.build.limb(f"r{column}") for column in columns}
-        for column, limb in stored.items():
+        """Add stored limbs of the result back, neighbours in one carry run.
+
+        No product is waiting, so that two of them can be loaded to r1:r0; those that the sum lacks become its limbs.
+        """
+        free = [HIGH, LOW]
+        stored: dict[int, Virtual | str] = {}
+        for column in columns:
+            stored[column] = free.pop() if column in self.limbs and free else self.build.limb(f"r{column}")
             self.sum.add_limb(column)
-            self.build.memory("load", limb, Memory("r", column))
+            self.build.memory("load", stored[column], Memory("r", column))
         carry = self.run(columns, stored)
         self.ripple(columns[-1], carry)
 
@@ -229,6 +245,28 @@ class Leaf:
         limb = self.limbs.pop(column, self.zero)
         self.out(column, limb)
         self.sum.drop(column)
+
+    def join(self, diagonal: Sequence[Product]) -> None:
+        """Double the sum that is apart, add the running one, then the squares."""
+        carry: Flag | None = None
+        apart, limbs = self.sum, self.limbs
+        for column in sorted(limbs):
+            carry = self.build.emit("adc" if carry else "add", limbs[column], limbs[column], takes=carry)
+        self.sum, self.limbs = self.running
+        self.sum.add_doubled(apart)
+        if carry and self.sum.carries(max(limbs)):
+            top = max(limbs) + 1
+            limbs[top] = self.build.limb(f"s{top}")
+            self.build.emit("eor", limbs[top], limbs[top], fresh=True)
+            self.build.emit("adc", limbs[top], self.zero, takes=carry)
+        carry = self.run(range(min(limbs), max(limbs) + 1), limbs)
+        self.ripple(max(limbs), carry)
+        if diagonal:
+            squares = self.squares(diagonal, self.top + 1)
+            for cell in diagonal:
+                self.sum.add_product(cell.column)
+            carry = self.run(range(min(squares), max(squares) + 1), squares)
+            self.ripple(max(squares), carry)
 
     # ---- a square's block: double, add the diagonal ----------------------------------------------------------
 

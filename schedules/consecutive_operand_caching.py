@@ -33,15 +33,23 @@ PARAMETERS = (Parameter("e", "limbs of an operand that are cached, the height of
 def steps(op: str, n: int, values: Values) -> Iterator[Step]:
     """The plan for n limbs."""
     e = values.one("e")
-    rows = -(-n // e) - 1
-    top = range(n - rows * e)
-    yield from row("top", [Product(i, j) for i in range(rows * e, n) for j in top], range(0))
-    begin, stored = rows * e, n + len(top)
-    for p in range(rows):
-        right = [Product(i, j) for i in range(p * e, p * e + e) for j in range(n - p * e)]
-        left = [Product(i, j) for i in range(p * e + e, min(n, p * e + 2 * e)) for j in range(n - p * e - e, n)]
-        yield from row(f"row {p}", right + left, range(begin, stored))
-        begin, stored = p * e, n + min(n, p * e + 2 * e)
+    yield from rows(n, e, e)
+
+
+def rows(n: int, e: int, turn: int) -> Iterator[Step]:
+    """The top and the rows of height e; `turn`: limbs of a in the left of row 0, the other e - turn being row 1's."""
+    count = -(-n // e) - 1
+    top = range(n - count * e)
+    yield from row("top", [Product(i, j) for i in range(count * e, n) for j in top], range(0))
+    begin, stored = count * e, n + len(top)
+    for p in range(count):
+        end = min(n, p * e + e + (e if p else turn))
+        cells = [Product(i, j) for i in range(p * e, p * e + e) for j in range(n - p * e)]
+        if p == 1:
+            cells += [Product(i, j) for i in range(e + turn, 2 * e) for j in range(n - e, n)]
+        cells += [Product(i, j) for i in range(p * e + e, end) for j in range(n - p * e - e, n)]
+        yield from row(f"row {p}", cells, range(begin, stored))
+        begin, stored = p * e, n + end
 
 
 def row(title: str, cells: list[Product], stored: range) -> Iterator[Step]:

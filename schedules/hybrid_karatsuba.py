@@ -39,12 +39,12 @@ def steps(op: str, n: int, values: Values) -> Iterator[Step]:
     yield Part(karatsuba.plan(half, values.one("levels"), values), Slice("r", stored.start, 2 * half), low, high, True)
     for first, last in blocks(n, values.many("block")):
         yield Block(f"block of columns {first}..{last - 1}")
-        yield from (Load(column) for column in range(first, last) if column in stored)
         for column in range(first, min(last, 2 * n - 2)):
             for i in range(max(0, column - n + 1), (column + 1) // 2):
                 j = column - i
                 if not (i in range(low.first, high.first) and j >= high.first):
                     yield Product(i, j)
+        yield from (Load(column) for column in range(first, last) if column in stored)
         yield Double(first, last)
         for i in range((first + 1) // 2, (last + 1) // 2):
             yield Product(i, i)

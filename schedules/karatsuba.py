@@ -26,7 +26,9 @@ REFERENCE = "HS15"
 OPS = ("mul",)
 PARAMETERS = (
     Parameter("levels", "how often the operands are halved", "1"),
-    Parameter("leaf", "the method of the innermost products", "product-scanning", choices=("product-scanning", "hybrid")),
+    Parameter(
+        "leaf", "the method of the innermost products", "product-scanning", choices=("product-scanning", "hybrid")
+    ),
     Parameter("parts", "the innermost level in place, or as calls", "inline", choices=("inline", "calls")),
     Parameter("recombine", "the last step of a level that calls", "unrolled", choices=("unrolled", "looped")),
 )

@@ -29,6 +29,12 @@ class Sum:
         self.whole[column] = self.whole.get(column, 0) + value
         self.low[column] = self.low.get(column, 0) + self.top
 
+    def add_doubled(self, other: Sum) -> None:
+        """Twice another sum was added, limb by limb."""
+        for column in other.whole:
+            self.whole[column] = self.whole.get(column, 0) + 2 * other.whole[column]
+            self.low[column] = self.low.get(column, 0) + 2 * other.low[column]
+
     def drop(self, column: int) -> None:
         """The lowest limb, at `column`, left the sum; what lay above it stays."""
         above = self.whole.pop(column, 0) >> self.width

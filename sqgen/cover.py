@@ -1,8 +1,8 @@
 """The check after planning: every cell is in the result exactly as often as it must be.
 
 It replays the plan's steps on symbolic columns, with no look at how a schedule made them: a cell off the diagonal
-of a triangle must count twice (as a product that is then doubled, or that is added twice), every other cell once,
-every result limb must be stored, and nothing may come too late to be counted.
+of a triangle must count twice (as a product that is doubled with the sum, or that is added twice), every other cell
+once, every result limb must be stored, and nothing may come too late to be counted.
 """
 
 from __future__ import annotations
@@ -10,7 +10,21 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 
-from .plan import Block, Difference, Double, Gather, Load, Part, Plan, Product, Recombine, Slice, Store
+from .plan import (
+    Apart,
+    Block,
+    Difference,
+    Double,
+    Gather,
+    Join,
+    Load,
+    Part,
+    Plan,
+    Product,
+    Recombine,
+    Slice,
+    Store,
+)
 
 
 class CoverError(ValueError):
@@ -31,6 +45,7 @@ class _Replay:
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self.weight: dict[tuple[int, int], int] = {}
+        self.apart = False  # whether products go to a sum of their own, to be doubled
         self.doubled_up_to = 0
         self.stored: set[int] = set()
         self.pending: set[int] = set()  # columns of the sum that hold something not yet stored
@@ -42,11 +57,15 @@ class _Replay:
         raise CoverError(f"{self.plan.method}, {self.plan.limbs} limbs: {message}")
 
     def step(self, step: object) -> None:
+        if self.apart and isinstance(step, Apart | Double | Load | Store):
+            self.fail(f"{step} comes while a sum is kept apart")
         match step:
             case Product():
                 self.product(step)
             case Double():
                 self.double(step)
+            case Apart() | Join():
+                self.switch(apart=isinstance(step, Apart))
             case Gather(last):
                 self.caught = {column for column in self.caught if column >= last}
             case Load(column):
@@ -69,10 +88,18 @@ class _Replay:
         if not (0 <= cell.i < n and 0 <= cell.j < n):
             self.fail(f"cell ({cell.i}, {cell.j}) is outside")
         key = (min(cell.i, cell.j), max(cell.i, cell.j)) if triangle else (cell.i, cell.j)
-        self.weight[key] = self.weight.get(key, 0) + cell.times
+        self.weight[key] = self.weight.get(key, 0) + cell.times * (2 if self.apart else 1)
         self.pending |= {cell.column, cell.column + 1}
         if cell.caught and cell.column + 2 < 2 * n:  # no carry leaves the result
             self.caught.add(cell.column + 2)
+
+    def switch(self, *, apart: bool) -> None:
+        """Products go to a sum of their own, or to the running one again."""
+        if self.caught:
+            self.fail(f"carries caught at columns {sorted(self.caught)} wait where another sum begins")
+        if not (apart or self.apart):
+            self.fail("nothing is apart that could be joined")
+        self.apart = apart
 
     def double(self, step: Double) -> None:
         if not self.plan.triangle:
@@ -163,6 +190,8 @@ class _Replay:
         raise AssertionError
 
     def finish(self) -> None:
+        if self.apart:
+            self.fail("a sum that was kept apart is never joined")
         n, triangle = self.plan.limbs, self.plan.triangle
         for i in range(n):
             for j in range(i if triangle else 0, n):

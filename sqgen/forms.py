@@ -19,6 +19,8 @@ from heapq import heappop, heappush
 
 Form = dict[int, int]  # atom -> coefficient; never changed once made
 ONE = 0  # the atom that is always 1
+BUDGET = 100_000  # terms touched at most to show one carry impossible while walking
+SMALL = 4_000  # terms touched at most before other ways are tried
 IN_VAIN = 500_000  # terms touched at most in one proof to look for bounds that are not found
 ZERO: Form = {}
 
@@ -44,6 +46,7 @@ class Atoms:
         self.factors: dict[int, tuple[int, ...]] = {}  # of a product, in order; none of them is a product itself
         self._products: dict[tuple[int, ...], int] = {}
         self.parts: dict[int, Form] = {}  # of an atom that was taken apart later, as the bit that BST copies
+        self.settled: set[int] = set()  # carries that `settle` has looked at
         self.signs: set[int] = set()  # bits that masks were made of
         self.here = 0  # address of the instruction that is being executed
         self.in_vain = 0  # terms touched in looking for bounds and not finding them
@@ -108,7 +111,7 @@ class Atoms:
         done: Form = {}
         heap: list[tuple[int, int]] = []
         for atom in form:
-            self._queue(atom, fixed, heap)
+            self.queue(atom, fixed, heap)
         while heap:
             pivot, atom = heappop(heap)
             coefficient = rest.pop(atom, 0)
@@ -117,17 +120,17 @@ class Atoms:
             if pivot == 1:
                 done[atom] = done.get(atom, 0) + coefficient
                 continue
-            for other, factor in self._replaced(atom, -pivot, fixed).items():
+            for other, factor in self.replaced(atom, -pivot, fixed).items():
                 if other in rest:
                     rest[other] += coefficient * factor
                 else:
                     rest[other] = coefficient * factor
-                    self._queue(other, fixed, heap)
+                    self.queue(other, fixed, heap)
         if modulus:
             done = {atom: coefficient % modulus for atom, coefficient in done.items()}
         return {atom: coefficient for atom, coefficient in done.items() if coefficient}
 
-    def _queue(self, atom: int, fixed: Mapping[int, int], heap: list[tuple[int, int]]) -> None:
+    def queue(self, atom: int, fixed: Mapping[int, int], heap: list[tuple[int, int]]) -> None:
         """Push (minus the latest factor that can be replaced, atom), or (1, atom) for one that stays as it is."""
         pivot = -1
         for factor in reversed(self.factors.get(atom, (atom,))):
@@ -137,7 +140,7 @@ class Atoms:
                 break
         heappush(heap, (-pivot, atom))
 
-    def _replaced(self, atom: int, pivot: int, fixed: Mapping[int, int]) -> Form:
+    def replaced(self, atom: int, pivot: int, fixed: Mapping[int, int]) -> Form:
         """The atom with its factor `pivot` replaced."""
         replacement = self._replacement(pivot, fixed)
         assert replacement is not None
@@ -158,7 +161,7 @@ class Atoms:
         """What `atom` is replaced by, None if it stays."""
         for factor in reversed(self.factors.get(atom, (atom,))):
             if self._replacement(factor, fixed) is not None:
-                return self._replaced(atom, factor, fixed)
+                return self.replaced(atom, factor, fixed)
         return None
 
     def _replacement(self, atom: int, fixed: Mapping[int, int]) -> Form | None:
@@ -191,16 +194,52 @@ class Atoms:
         """Whether the form can be shown to lie outside low..high."""
         return self._shown(form, fixed, budget, lambda least, greatest: greatest < low or least > high)
 
+    def shown(self, form: Form, low: int, high: int, fixed: Mapping[int, int]) -> bool:
+        """Whether low <= form <= high can be shown in one way or the other, the likely ones first."""
+        return (
+            self.within(form, low, high, fixed, SMALL)
+            or self.bounded(form, low, high, fixed)
+            or self.within(form, low, high, fixed, BUDGET)
+        )
+
     def bounded(self, form: Form, low: int, high: int, fixed: Mapping[int, int]) -> bool:
         """Whether low <= form <= high can be shown for a sum of carries, by what they were carried out of.
 
         Each carry is replaced by (sum - digits below it) / 2^k; what was summed is reduced to operand limbs, so that
         it shows, for instance, that lo^2 + hi^2 - |lo - hi|^2 is not negative.
         """
-        search = _Bounds(self, form, fixed)
-        search.expand_carries()
-        least, greatest = self.range(search.reduced_sum())
-        return low <= -(-least >> search.shift) and greatest >> search.shift <= high
+        while True:
+            search = _Bounds(self, form, fixed)
+            if search.reduced_until(lambda least, greatest: low <= least and greatest <= high):
+                return True
+            if not self.settle({atom: c for atom, c in search.form.items() if atom not in search.below}):
+                return False
+
+    def settle(self, form: Form) -> bool:
+        """Find a carry in the form that is always zero, or always what a sign is, and make that its relation.
+
+        Code drops such carries: the last one of a square, and the last borrow of a conditional negation.
+        """
+        carries = {factor for atom in form for factor in self.factors.get(atom, (atom,))}
+        for carry in sorted(carries):
+            relation = self.relation.get(carry)
+            if relation is None or relation.digits[-1] != carry or carry in self.settled or not self.is_bit(carry):
+                continue
+            self.settled.add(carry)
+            value = self._settled_value(carry)
+            if value is not None:
+                self.relation[carry] = Relation((carry,), (1,), value)
+                return True
+        return False
+
+    def _settled_value(self, carry: int) -> Form | None:
+        """What a carry always is: zero, or the latest sign before it."""
+        if self.shown({carry: 1}, 0, 0, {}):
+            return ZERO
+        sign = max((sign for sign in self.signs if sign < carry), default=None)
+        if sign and all(self.within({carry: 1}, value, value, {sign: value}, BUDGET) for value in (0, 1)):
+            return {sign: 1}
+        return None
 
     def _shown(self, form: Form, fixed: Mapping[int, int], budget: int, wanted: Callable[[int, int], bool]) -> bool:
         """Whether bounds as wanted are found with `budget` terms touched, and while not too many were in vain."""
@@ -224,6 +263,7 @@ class _Bounds:
         self.low = self.high = 0
         self.heap: list[tuple[bool, int]] = []  # highest digits before all others, later atoms before earlier ones
         self.seen: set[int] = set()
+        self.below: set[int] = set()  # digits below those that `expand_carries` replaced
         self.touched = 0  # terms changed so far
         for atom, coefficient in form.items():
             self.add(atom, coefficient)
@@ -272,9 +312,33 @@ class _Bounds:
                 return True
         return False
 
+    def reduced_until(self, wanted: Callable[[int, int], bool]) -> bool:
+        """Replace all highest digits, then lowest ones, latest first, until the range is as wanted.
+
+        The digits below the highest ones stay: together they are what is left when those have been carried out.
+        """
+        self.expand_carries()
+        waiting: list[tuple[int, int]] = []
+        for atom in self.form:
+            self.atoms.queue(atom, self.fixed, waiting)
+        while waiting:
+            pivot, atom = heappop(waiting)
+            coefficient = self.form.get(atom)
+            if coefficient is not None and atom not in self.below:
+                if pivot == 1:
+                    break
+                self.add(atom, -coefficient)
+                for other, factor in self.atoms.replaced(atom, -pivot, self.fixed).items():
+                    for part in self.atoms.parts.get(other, (other,)):
+                        if part not in self.form:
+                            self.atoms.queue(part, self.fixed, waiting)
+                    self.add(other, coefficient * factor)
+            if (not waiting or waiting[0][0] != pivot) and wanted(self.least(), self.greatest()):
+                return True
+        return False
+
     def expand_carries(self) -> None:
         """Replace highest digits until there are none; the digits below them are kept apart."""
-        self.below: set[int] = set()
         while self.heap and not self.heap[0][0]:
             atom = -heappop(self.heap)[1]
             self.seen.discard(atom)
@@ -283,12 +347,6 @@ class _Bounds:
             if coefficient is not None and found is not None:
                 self.below.update(self.atoms.relation[atom].digits[:-1])
                 self.replace(atom, coefficient, *found)
-
-    def reduced_sum(self) -> Form:
-        """The form with everything reduced but for the digits below the carries."""
-        kept = {atom: c for atom, c in self.form.items() if atom in self.below}
-        rest = {atom: c for atom, c in self.form.items() if atom not in self.below}
-        return combine([(1, kept), (1, self.atoms.reduce(rest, self.fixed))])
 
     def definition(self, atom: int) -> tuple[Form, int] | None:
         """(form, weight): weight * atom = form, for a highest digit, for a lowest one whose highest is fixed, and for a

@@ -38,6 +38,16 @@ class Double:
 
 
 @dataclass(frozen=True)
+class Apart:
+    """The products up to the next `Join` form a sum of their own."""
+
+
+@dataclass(frozen=True)
+class Join:
+    """Double the sum that was kept apart, and add it to the running one."""
+
+
+@dataclass(frozen=True)
 class Gather:
     """Add the carries that wait at the columns below `last` to the sum; the carry out of that waits at `last`."""
 
@@ -119,7 +129,7 @@ class Recombine:
     looped: bool = False
 
 
-Step = Product | Double | Gather | Load | Store | Block | Difference | Part | Recombine
+Step = Product | Double | Apart | Join | Gather | Load | Store | Block | Difference | Part | Recombine
 
 
 @dataclass(frozen=True)
@@ -174,6 +184,10 @@ class Plan:
                 case Product(i, j, times, caught):
                     factors = ([f"{times}"] if times > 1 else []) + [f"{names[0]}{i}", f"{names[1]}{j}"]
                     lines.append(f"  column {i + j}: + {' * '.join(factors)}{', carry caught' if caught else ''}")
+                case Apart():
+                    lines.append("  apart:")
+                case Join():
+                    lines.append("  double what is apart, + it")
                 case Gather(last):
                     lines.append(f"  + carries caught below column {last}")
                 case Double(first, last):

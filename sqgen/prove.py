@@ -273,16 +273,18 @@ class _Proof:
         at: int | None = self.atoms.here
         assert at is not None
         at += self.decode(at).insn.size
+        stack_moved = False
         for _ in range(LOOK_AHEAD):
             try:
                 insn = self.decode(at).insn
             except DecodeError:
                 return False
-            if insn.frame or flag in flags_read(insn, self.isa):
+            if flag in flags_read(insn, self.isa):
                 return False
             if flag in flags_written(insn, self.isa):
                 return True
-            at = self.after(state, at)
+            stack_moved = stack_moved or bool(insn.frame) or insn.control[:1] == ("call",)
+            at = None if stack_moved and insn.control[:1] == ("return",) else self.after(state, at)
             if at is None:
                 return False
         return False
@@ -356,6 +358,9 @@ class _Proof:
         error = self.atoms.reduce(error, fixed)
         left = {atom: c for atom, c in error.items() if c % modulus}
         if not left or self.infeasible(fixed):
+            return
+        if self.atoms.settle(left):
+            self.agree(state, error, fixed)
             return
         digits = {factor for atom in left for factor in self.atoms.factors.get(atom, (atom,))} - fixed.keys()
         signs = sorted(digits & self.atoms.signs)

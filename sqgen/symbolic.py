@@ -11,7 +11,6 @@ from .forms import ONE, ZERO, Atoms, Form, Relation, combine, substitute
 from .meaning import LOCAL, LOST
 
 ANY = 1 << 64  # beyond every value that a pointer's overflow can have
-BUDGET = 100_000  # terms touched at most to show one carry impossible while walking
 
 
 class Refused(Exception):
@@ -155,7 +154,7 @@ class State:
             if digit is None:
                 found += self.fresh(rest, widths[index:], signs[index:], pointer)
                 if self.atoms.signs and widths[-1] == 1 and not pointer and self.ignored(slots[-1]):
-                    self.settle(found[-1])
+                    self.atoms.settle(found[-1])
                 return found
             found.append(digit[0])
             rest = digit[1]
@@ -196,7 +195,7 @@ class State:
         if (
             self.ignored(above)
             and not self.atoms.is_public(form)
-            and self.atoms.within(form, 0, size - 1, self.fixed, BUDGET)
+            and self.atoms.shown(form, 0, size - 1, self.fixed)
         ):
             return self.name(form, width), ZERO
         bits = [atom for atom in form if atom != ONE]
@@ -247,15 +246,6 @@ class State:
         if len(form) == 1:
             self.refine(form, dict(zip(atoms, weights, strict=True)))
         return [{atom: 1} for atom in atoms]
-
-    def settle(self, carry: Form) -> None:
-        """A carry that the code drops, although it may be 1: the last borrow of a conditional negation is the sign."""
-        ((atom, _),) = carry.items()
-        sign = max(self.atoms.signs)
-        if atom not in self.atoms.factors and all(
-            self.atoms.within(carry, value, value, {**self.fixed, sign: value}, BUDGET) for value in (0, 1)
-        ):
-            self.atoms.relation[atom] = Relation((atom,), (1,), {sign: 1})
 
     def refine(self, form: Form, digits: Form) -> None:
         """An atom was taken apart (BST): let every register that holds it know its digits."""

@@ -25,9 +25,10 @@ EVERY_SIZE = [("sqr", bits, "sbd") for bits in range(16, 513, 8)]
 SOME_SIZES = [
     *(("sqr", bits, "product-scanning") for bits in (16, 24, 32, 72, 128, 184, 256, 392)),
     *(("mul", bits, "product-scanning") for bits in (16, 24, 48, 80, 128, 168, 256)),
+    *(("mul", bits, "full-operand-caching") for bits in (16, 112, 144, 160, 184, 216)),
     *(("mul", bits, "operand-scanning") for bits in (16, 24, 40, 128, 168)),
     *(("sqr", 88, method) for method in methods.names() if methods.does(method, "sqr")),
-    *(("sqr", bits, "carry-catcher") for bits in (16, 24, 40, 64, 136, 160, 256)),
+    *(("sqr", bits, method) for bits in (16, 24, 40, 136) for method in ("carry-catcher", "lazy-doubling", "su")),
     *(("sqr", bits, "operand-caching") for bits in (16, 128, 160, 184)),
 ]
 EACH_METHOD = [

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 from conftest import avr
 
-from sqgen import methods, report, tune
+from sqgen import kernel, methods, report, tune
 from sqgen.errors import UserError
 from sqgen.methods import Parameter
+from sqgen.spec import spec
 
 WORDS = Parameter("sums", "where the sums wait", "here", choices=("here", "there"))
 NUMBER = Parameter("e", "a number", "2")
@@ -56,3 +57,11 @@ def test_the_search_changes_numbers_and_widths_and_leaves_words_alone() -> None:
     assert cycles == tune.cost(avr(), "sqr", 5, "sbd", found)
     single = [tune.cost(avr(), "sqr", 5, "sbd", {"block": str(width)}) or cycles for width in range(1, 10)]
     assert cycles <= min(single)
+
+
+def test_a_method_for_products_squares_only_if_it_is_named() -> None:
+    assert methods.does("operand-caching", "sqr") and not methods.does("sbd", "mul")
+    tried = kernel.candidates(spec("avr", 32, op="sqr", goal="size"))
+    assert {each.plan.method for each in tried} <= set(methods.names("sqr"))
+    assert "operand-caching" not in methods.names("sqr")
+    assert kernel.make(spec("avr", 32, op="sqr", method="operand-caching")).compiled.plan.method == "operand-caching"

@@ -29,8 +29,12 @@ REQUESTS = [
     for bits in (32, 48, 64, 128)
     for op, method, parameters in (
         ("sqr", "product-scanning", ""),
-        ("sqr", "sbd", "1"),
-        ("sqr", "sbd", "2"),
+        ("sqr", "sbd", "block=1"),
+        ("sqr", "sbd", "block=2"),
+        ("sqr", "su", ""),
+        ("sqr", "carry-catcher", "d=1"),
+        ("sqr", "lazy-doubling", "d=1"),
+        ("sqr", "operand-scanning", ""),  # the whole rhombus
         ("mul", "product-scanning", ""),
         ("mul", "operand-scanning", ""),
     )
@@ -44,9 +48,9 @@ def toy() -> Isa:
 
 
 @functools.cache
-def made(op: str, bits: int, method: str, block: str = "", core: str = "toy1") -> Kernel:
+def made(op: str, bits: int, method: str, parameter: str = "", core: str = "toy1") -> Kernel:
     """A proved kernel for the toy."""
-    parameters = {"block": block} if block else {}
+    parameters = dict([parameter.split("=")]) if parameter else {}
     return kernel.make(spec(toy(), bits, op=op, method=method, parameters=parameters, core=core))
 
 
@@ -153,7 +157,7 @@ def test_a_size_is_a_multiple_of_the_toys_limbs() -> None:
 
 def test_too_wide_a_block_names_its_place_and_the_registers() -> None:
     with pytest.raises(PressureError, match=r"in 8 registers at block of columns"):
-        made("sqr", 128, "sbd", "6")
+        made("sqr", 128, "sbd", "block=6")
 
 
 def test_without_simulator_and_assembler_the_user_is_told(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from typing import cast
 
 from sqgen.bounds import Sum
 from sqgen.code import Arg, Builder, Code, Flag, Function, Memory, Op, Virtual, check_flags
-from sqgen.plan import Block, Double, Load, Plan, Product, Store
+from sqgen.plan import Apart, Block, Double, Join, Load, Plan, Product, Store
 from sqgen.table import Isa
 
 NEEDS = ("mul", "mac")
@@ -78,6 +78,7 @@ class _Lowering:
         """A carry runs through the sum at once, also if the plan would have it caught."""
         steps = self.plan.steps
         diagonal: list[Product] = []  # what the last doubling took along
+        running = self.limbs, self.sum
         for index, step in enumerate(steps):
             match step:
                 case Block(title):
@@ -88,6 +89,11 @@ class _Lowering:
                     following = itertools.takewhile(lambda other: isinstance(other, Product), steps[index + 1 :])
                     diagonal = cast(list[Product], list(following))
                     self.finish_block(first, last, diagonal)
+                case Apart():
+                    running = self.limbs, self.sum
+                    self.limbs, self.sum = {}, Sum(self.sum.width)
+                case Join():
+                    self.join(*running)
                 case Load(column):
                     limb = self.build.limb(f"r{column}")
                     self.build.memory("load", limb, Memory("r", column))
@@ -124,6 +130,14 @@ class _Lowering:
         for _ in range(cell.times):
             self.sum.add_product(cell.column)
             self.ripple(cell.column + 2, self.add(cell.column + 1, "HI", self.add(cell.column, "LO", None)))
+
+    def join(self, limbs: dict[int, Virtual], running: Sum) -> None:
+        """Add the sum that was kept apart to the running one, twice."""
+        apart, self.limbs = self.limbs, limbs
+        running.add_doubled(self.sum)
+        self.sum = running
+        for column in 2 * sorted(apart):
+            self.ripple(column + 1, self.add(column, apart[column], None))
 
     def finish_block(self, first: int, last: int, diagonal: Sequence[Product]) -> None:
         """Double the limbs first..last-1, then add what the block below sent up and the squares."""
