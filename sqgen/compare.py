@@ -1,14 +1,15 @@
 """All methods for one job beside each other: cycles, bytes, stack, and which of them nothing else beats.
 
-Each method is made with the parameters that the search found and with a few other values of each, and with the goals
-"speed" and "size"; of these points those stay that no other point of the method beats, and the one that a normal run
-would take.  The front is over all rows that are proved.
+Each method is made with the parameters that the search found and with other words and a few other numbers; of these
+points those stay that no other point of the method beats, and the one that a normal run would take.  The front is over
+all rows that are proved.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator
+import itertools
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 
@@ -20,8 +21,8 @@ from .methods import Parameter
 from .report import OPERATION
 from .spec import Spec, spec
 
-GOALS = ("speed", "size")
 VALUES = (1, 2, 4, 8)  # tried for a parameter that is a number, beside the best one known and its neighbours
+MOST = 16  # points of one method
 
 
 @dataclass(frozen=True)
@@ -138,39 +139,35 @@ class Comparison:
         return {**asked, "rows": self.records(), "notes": self.notes()}
 
 
-def again(request: Spec, method: str, parameters: dict[str, str], goal: str) -> Spec:
-    """The request with another method, parameters and goal."""
-    what = request.contract
-    return spec(
-        what.isa,
-        request.bits,
-        op=what.op,
-        core=request.core.name,
-        method=method,
-        parameters=parameters,
-        goal=goal,
-    )
-
-
-def points(request: Spec, method: str) -> Iterator[Spec]:
-    """What a normal run would take, first; then the other goals and a few values of each parameter, one at a time."""
-    what = request.contract
-    best = answers.parameters(what.isa, method, what.op, request.bits)
-    for goal in GOALS:
-        yield again(request, method, best, goal)
-    for parameter in methods.method(method).PARAMETERS:
-        known = best.get(parameter.name, parameter.default)
-        for value in values(parameter, known, 2 * what.limbs):
-            if value != known:
-                with contextlib.suppress(UserError):  # a value that the method refuses is no point
-                    yield again(request, method, {**best, parameter.name: value}, "speed")
+def points(request: Spec, method: str) -> list[Spec]:
+    """What a normal run would take, first; then all combinations of words, with the best numbers known; then other
+    numbers, one at a time, with each of these.  Points with the same plan are one, and there are at most `MOST`."""
+    what, op = request.contract, request.contract.op
+    best = answers.parameters(what.isa, method, op, request.bits)
+    taken = methods.method(method).PARAMETERS
+    words = [[(word.name, choice) for choice in word.choices] for word in taken if word.choices]
+    numbers = [
+        (number.name, value)
+        for number in taken
+        if not number.choices
+        for value in values(number, best.get(number.name, number.default), 2 * what.limbs)
+    ]
+    combined = [{**best, **dict(choice)} for choice in itertools.product(*words)]
+    tried = [best, *combined, *({**each, name: value} for name, value in numbers for each in combined)]
+    found: dict[object, Spec] = {}
+    for parameters in tried:
+        with contextlib.suppress(UserError):  # what the method refuses is no point
+            plan = methods.plan(op, what.limbs, method, parameters)
+            asked = spec(what.isa, request.bits, op=op, core=request.core.name, method=method, parameters=parameters)
+            found.setdefault(plan.steps, asked)
+        if len(found) == MOST:
+            break
+    return list(found.values())
 
 
 def values(parameter: Parameter, known: str, most: int) -> list[str]:
-    """A few values of a parameter, at most `most` where it is a number: its choices where it has any, otherwise small
-    numbers, the default, and the neighbours of the best one known."""
-    if parameter.choices:
-        return list(parameter.choices)
+    """A few values of a parameter that is a number, at most `most`: small ones, the neighbours of the best one known,
+    the default."""
     near = [int(known) - 1, int(known) + 1] if known.isdigit() else []
     numbers = sorted({number for number in (*VALUES, *near) if 1 <= number <= most})
     return list(dict.fromkeys([*map(str, numbers), parameter.default]))
@@ -178,11 +175,11 @@ def values(parameter: Parameter, known: str, most: int) -> list[str]:
 
 def row_of(made: kernel.Kernel) -> Row:
     """A proved kernel as a row."""
-    plan, goal = made.compiled.plan, made.spec.goal
+    plan = made.compiled.plan
     return Row(
         made_by="sqgen",
         method=plan.method,
-        parameters=words([*plan.parameters, *([("goal", goal)] if goal != "speed" else [])]),
+        parameters=words(plan.parameters),
         body=made.price.body,
         call=made.price.call,
         bytes=made.size,

@@ -19,9 +19,9 @@ import pytest
 from commandline import Call, shell
 from conftest import avr, contract, core, missing
 
-from sqgen import check, draw_plot, kernel, methods, programs, rows, straight
+from sqgen import answers, check, draw_plot, kernel, methods, programs, rows, straight
 from sqgen.allocate import PressureError
-from sqgen.compare import Comparison, Row, values
+from sqgen.compare import Comparison, Row, points, values
 from sqgen.compilers import Bench, Built, Measure
 from sqgen.errors import Exit, UserError
 from sqgen.interpret import operands
@@ -107,7 +107,16 @@ def test_every_method_has_the_row_that_a_normal_run_makes(op: str) -> None:
 def test_values_of_a_parameter_are_few_and_in_range() -> None:
     assert values(Parameter("e", "", "10"), "7", 8) == ["1", "2", "4", "6", "8", "10"]
     assert values(Parameter("block", "", "4", many=True), "7,3", 8) == ["1", "2", "4", "8"]
-    assert values(Parameter("leaf", "", "x", choices=("x", "y")), "x", 8) == ["x", "y"]
+
+
+@pytest.mark.parametrize("name", methods.names())
+def test_the_points_of_a_method_begin_with_the_normal_run_and_differ(name: str) -> None:
+    op = methods.method(name).OPS[0]
+    found = [methods.plan(op, 16, name, dict(each.parameters)) for each in points(spec("avr", 128, op=op), name)]
+    best = answers.parameters(avr(), name, op, 128)
+    assert found[0].steps == methods.plan(op, 16, name, best).steps
+    assert len({plan.steps for plan in found}) == len(found) <= 16
+    assert len(found) > 1 or not methods.method(name).PARAMETERS
 
 
 def test_what_is_not_made_is_said_once_for_each_method(monkeypatch: pytest.MonkeyPatch) -> None:
