@@ -22,7 +22,7 @@ from .report import OPERATION
 from .spec import Spec, spec
 
 VALUES = (1, 2, 4, 8)  # tried for a parameter that is a number, beside the best one known and its neighbours
-MOST = 16  # points of one method
+MOST = 12  # points of one method
 
 
 @dataclass(frozen=True)
@@ -154,6 +154,8 @@ def points(request: Spec, method: str) -> list[Spec]:
     ]
     combined = [{**best, **dict(choice)} for choice in itertools.product(*words)]
     tried = [best, *combined, *({**each, name: value} for name, value in numbers for each in combined)]
+    if op not in methods.method(method).OPS:  # a method for products that squares: one point shows what that is worth
+        tried = [best]
     found: dict[object, Spec] = {}
     for parameters in tried:
         with contextlib.suppress(UserError):  # what the method refuses is no point
