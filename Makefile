@@ -8,7 +8,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 APT    := gcc libc6-dev gcc-avr avr-libc binutils-avr libsimavr-dev libelf-dev qemu-system-misc
 
-.PHONY: run test sim answers results mutate sweep clean
+.PHONY: run test sim answers results pictures mutate sweep clean
 
 run: $(VENV)/installed
 	$(BIN)/sqgen --isa avr --bits 192 --method sbd
@@ -60,3 +60,6 @@ clean:
 results: $(VENV)/installed  # the computed parts of README.md, and its picture
 	$(BIN)/python tools/results.py --write
 	$(BIN)/sqgen show --method sbd --bits 128 --svg docs/sbd128.svg
+
+pictures: $(VENV)/installed  # docs/methods.md and docs/pictures, after a schedule was added or changed
+	$(BIN)/python tools/pictures.py --write

@@ -1,5 +1,8 @@
 """Consecutive operand caching [COC12]: rows cut so that each begins with limbs which the one before it has cached.
 
+A small top comes first; then, row by row and from right to left, e limbs of a meet the lower limbs of b, and the next e
+limbs of a the upper ones.  The row after it starts with exactly these limbs of a, which are still in registers.
+
     columns  6 5 4 3 2 1 0
              0 0 t t            a3      n = 4, e = 2: the top (t) first, then row 0 from right to left
                0 0 t t          a2

@@ -6,8 +6,8 @@
                  c c a a        a1
                    c c a a      a0
 
-A block needs d limbs of either operand, so each limb is loaded n/d times instead of n times; d limbs of the result
-leave with each column of blocks.
+A block needs d limbs of either operand, so each limb is loaded n/d times instead of n times.  With each column of
+blocks d limbs of the result leave.
 
 Cost: n^2 cells at 5 cycles and more, since a carry may run through up to d limbs; 2 n^2 / d loads, 2n stores.
 """

@@ -6,6 +6,7 @@
                      * o
                          *
 
+The rectangle comes first and is stored; the blocks of columns then take up its limbs, and double them with their own.
 Where n is odd the low half has a limb more; its lowest limb's row is summed with the triangles.
 
 Cost: M(n/2) by Karatsuba, twice S(n/2) by sliding block doubling, and n more loads for the stored sums.

@@ -1,5 +1,8 @@
 """Operand scanning, the school-book method [MOV96, algorithm 14.12]: row by row, each row added to the stored result.
 
+One limb of a stays in a register while all limbs of b walk by, and one limb of carry goes from cell to cell.  Every
+cell but those of the first row loads a limb of the result and stores it again, which is what makes the method slow.
+
     columns  6 5 4 3 2 1 0
                    o o o o      a0      each row from right to left, carrying one limb
                  o o o o        a1

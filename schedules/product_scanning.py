@@ -6,8 +6,8 @@
                  o o o o        a1
                    o o o o      a0
 
-A square visits the triangle: the cells off the diagonal of a column are summed, the column is doubled, its diagonal
-cell is added.
+A sum of three limbs is all that it keeps, and no limb of the result is loaded again.  A square visits the triangle:
+the cells off the diagonal of a column are summed, the column is doubled, its diagonal cell is added.
 
 Cost: n^2 cells (square: n(n+1)/2) at 5 cycles, 2n loads of operands for each column that does not find them in
 registers, 2n stores.

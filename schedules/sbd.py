@@ -1,8 +1,8 @@
-"""Sliding block doubling [SBD13].
+"""Sliding block doubling [SBD13]: the triangle is cut into blocks of columns, and each block is doubled as one number.
 
-The triangle is cut into blocks of columns.  In each block the cells off the diagonal are summed column by column
-(product scanning); when the block's columns are complete the block is doubled by one shift to the left, then the
-cells on the diagonal are added and the limbs leave.  The block slides on with the two limbs that already lie above it.
+In a block the cells off the diagonal are summed column by column (product scanning); when its columns are complete it
+is doubled by one shift to the left, then the cells on the diagonal are added and the limbs leave.  The block slides on
+with the two limbs that already lie above it.
 
     columns  7 6 5 4 | 3 2 1 0        o  off the diagonal, summed first
                      |                *  on the diagonal, added after the doubling

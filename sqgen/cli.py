@@ -10,11 +10,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO, TypeVar
 
 import click
-from click.shell_completion import CompletionItem
 
 from . import __version__
+from .cli_compare import compare
 from .cli_paper import paper
 from .errors import EXIT_MEANING, Exit, UserError
+from .options import cores as _cores
+from .options import goals as _goals
+from .options import isas as _isas
+from .options import methods as _methods
+from .options import op_option as _op_option
+from .options import ops as _ops
 
 if TYPE_CHECKING:
     from .kernel import Kernel
@@ -85,41 +91,6 @@ def _complain(message: str, code: Exit) -> int:
     return code
 
 
-# ---- completion: values come from the tables, read when a shell asks ------------------------------------------------
-
-
-def _isas(context: click.Context, parameter: click.Parameter, start: str) -> list[CompletionItem]:
-    from .tables import isa_names  # noqa: PLC0415  (imports are lazy to keep the start fast)
-
-    return [CompletionItem(name) for name in isa_names() if name.startswith(start)]
-
-
-def _cores(context: click.Context, parameter: click.Parameter, start: str) -> list[CompletionItem]:
-    from .tables import isa, isa_names  # noqa: PLC0415
-
-    given = context.params.get("isa")
-    names = [name for name in isa_names() if given in (None, name)]
-    return [CompletionItem(core) for name in names for core in isa(name).cores if core.startswith(start)]
-
-
-def _methods(context: click.Context, parameter: click.Parameter, start: str) -> list[CompletionItem]:
-    from . import methods  # noqa: PLC0415
-
-    return [CompletionItem(name) for name in ("auto", *methods.names()) if name.startswith(start)]
-
-
-def _ops(context: click.Context, parameter: click.Parameter, start: str) -> list[CompletionItem]:
-    from .contract import OPS  # noqa: PLC0415
-
-    return [CompletionItem(op) for op in OPS if op.startswith(start)]
-
-
-def _goals(context: click.Context, parameter: click.Parameter, start: str) -> list[CompletionItem]:
-    from .spec import GOALS  # noqa: PLC0415
-
-    return [CompletionItem(goal) for goal in GOALS if goal.startswith(start)]
-
-
 # ---- values and options ---------------------------------------------------------------------------------------------
 
 
@@ -134,13 +105,6 @@ def _pairs(context: click.Context, parameter: click.Parameter, given: Sequence[s
             raise click.BadParameter(f"'{name}' is given twice", context, parameter)
         pairs[name] = value
     return pairs
-
-
-def _op_option(command: F) -> F:
-    option = click.option(
-        "--op", default="sqr", show_default=True, metavar="sqr|mul", shell_complete=_ops, help="Operation."
-    )
-    return option(command)
 
 
 def _parameter_option(command: F) -> F:
@@ -329,10 +293,10 @@ def list_methods(name: str | None) -> None:
     shell_complete=_isas,
     help="Whose limbs --bits counts in.",
 )
-@_op_option
+@click.option("--op", metavar="sqr|mul", shell_complete=_ops, help="Operation.  [default: the method's first]")
 @_parameter_option
 @click.option("--svg", type=click.Path(path_type=Path), help="Write the picture to this file.")
-def show(method: str, op: str, parameters: dict[str, str], svg: Path | None, **size: Any) -> None:
+def show(method: str, op: str | None, parameters: dict[str, str], svg: Path | None, **size: Any) -> None:
     """Draw the order in which a method visits the cells of the triangle or rhombus, and its blocks."""
     from . import answers, draw_svg, draw_text, files, methods  # noqa: PLC0415
     from .contract import contract  # noqa: PLC0415
@@ -341,6 +305,7 @@ def show(method: str, op: str, parameters: dict[str, str], svg: Path | None, **s
     which = isa_of(size["isa"])
     if (size["limbs"] is None) == (size["bits"] is None):
         raise UserError("say either --bits or --limbs, as in `sqgen show --method sbd --bits 160`")
+    op = op or methods.method(method).OPS[0]
     what = contract(which, op, size["bits"] if size["limbs"] is None else size["limbs"] * which.limb_bits)
     given = parameters or answers.parameters(which, method, op, what.limbs * which.limb_bits)
     plan = methods.plan(op, what.limbs, method, given)
@@ -352,3 +317,4 @@ def show(method: str, op: str, parameters: dict[str, str], svg: Path | None, **s
 
 
 cli.add_command(paper)
+cli.add_command(compare)

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-import jinja2
-
 from .picture import Picture, Place, picture_of, plural, shorten, tick
-from .places import folder
 from .plan import Plan
+from .svg import COLOURS, fixed, template
 
 # SVG.  Cells have whole coordinates on a lattice of equilateral triangles (26 : 15 is the square root of three to one
 # part in a thousand), which is scaled to the page; everything else is in the page's own units.
@@ -24,17 +21,6 @@ FONT, LETTER = 13, 7.0  # height of the letters and their width, on the generous
 LARGEST = 1.8  # page units of a lattice unit, at most
 NUMBERED = 12  # limbs up to which each cell shows when it is visited
 ARROWS = 48  # limbs up to which the path shows its direction
-
-# Okabe and Ito's colours, which differ for every kind of colour vision, without black and yellow, dark and light in
-# turn, so that they stand on either background; with each the colour of a number on it.
-COLOURS = (
-    ("#0072b2", "#ffffff"),
-    ("#e69f00", "#14171c"),
-    ("#009e73", "#14171c"),
-    ("#cc79a7", "#14171c"),
-    ("#d55e00", "#14171c"),
-    ("#56b4e9", "#14171c"),
-)
 
 
 @dataclass(frozen=True)
@@ -60,26 +46,7 @@ class _Shape:
 
 def svg(plan: Plan) -> str:
     """The picture as a stand-alone SVG document, the same bytes for the same plan."""
-    return _template().render(page=_Page(picture_of(plan)))
-
-
-@functools.cache
-def _template() -> jinja2.Template:
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(folder("templates")),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    return environment.get_template("plan.svg.j2")
-
-
-def _fixed(number: float) -> str:
-    """At most two decimals, no exponent, no minus before zero."""
-    text = f"{number:.2f}".rstrip("0").rstrip(".")
-    return "0" if text == "-0" else text
+    return template("plan.svg.j2").render(page=_Page(picture_of(plan)))
 
 
 def _lattice(cell: Place) -> str:
@@ -115,21 +82,21 @@ class _Page:
         self.picture = picture
         self.scale = min(LARGEST, (PAGE - 2 * SIDE) / (2 * n * ACROSS))
         self.right = (PAGE + (2 * n - 1) * ACROSS * self.scale) / 2  # of column 0
-        self.middle = TOP + (n - 1) * UP * self.scale  # of height 0
+        self.middle = TOP + (n - 1 + picture.beyond) * UP * self.scale  # of height 0
         self.axis = self.y(0 if picture.triangle else 1 - n) + DOT * self.scale + 10
         self.numbered = n <= NUMBERED
         self.lines = {"dot": DOT, "ring": COARSE if n > ARROWS else RING}  # in lattice units
         self.cells = picture.cells()
         self.around = max(13.5 * self.scale, 6)  # half the width of the marks of the first and the last cell
-        self.halo, self.halo_side = _fixed(self.around), _fixed(2 * self.around)
-        self.number_size = _fixed(10 * self.scale)
+        self.halo, self.halo_side = fixed(self.around), fixed(2 * self.around)
+        self.number_size = fixed(10 * self.scale)
         self.line, self.dashes = (
-            _fixed(min(1.2 / self.scale, 2.4)),
-            f"{_fixed(2 / self.scale)} {_fixed(3 / self.scale)}",
+            fixed(min(1.2 / self.scale, 2.4)),
+            f"{fixed(2 / self.scale)} {fixed(3 / self.scale)}",
         )
-        self.limb = _fixed(ACROSS * self.scale - min(1, ACROSS * self.scale / 8))
-        self.axis_end, self.axis_text = _fixed(self.x(2 * n - 0.5) - 8), _fixed(self.axis + 12)
-        self.order_text = _fixed(self.axis + 108)
+        self.limb = fixed(ACROSS * self.scale - min(1, ACROSS * self.scale / 8))
+        self.axis_end, self.axis_text = fixed(self.x(2 * n - 0.5) - 8), fixed(self.axis + 12)
+        self.order_text = fixed(self.axis + 108)
 
     def x(self, column: float) -> float:
         return self.right - column * ACROSS * self.scale
@@ -138,7 +105,7 @@ class _Page:
         return self.middle - height * UP * self.scale
 
     def mark(self, cell: Place, text: str, cls: str) -> _Mark:
-        return _Mark(_fixed(self.x(cell.column)), _fixed(self.y(cell.height)), text, cls)
+        return _Mark(fixed(self.x(cell.column)), fixed(self.y(cell.height)), text, cls)
 
     @property
     def description(self) -> str:
@@ -156,7 +123,7 @@ class _Page:
 
     @property
     def lattice(self) -> str:
-        return f"translate({_fixed(self.right)} {_fixed(self.middle)}) scale({self.scale:.5f})"
+        return f"translate({fixed(self.right)} {fixed(self.middle)}) scale({self.scale:.5f})"
 
     def shapes(self) -> Iterator[_Shape]:
         """Every cell once: a dot is a line of no length with round ends, a ring two arcs."""
@@ -166,7 +133,7 @@ class _Page:
         for number, group in enumerate(self.picture.groups):
             title = f"{group.title}: {plural(len(group.cells), 'cell')}"
             for cls, end, once in (("dot", "h0", False), ("ring", ring, True)):
-                path = "".join(f"M{_lattice(cell)}{end}" for cell in group.cells if self.picture.once(cell) == once)
+                path = "".join(f"M{_lattice(cell)}{end}" for cell in group.cells if cell.once == once)
                 if path:
                     yield _Shape(cls, number % len(COLOURS), title, path)
 
@@ -185,7 +152,7 @@ class _Page:
         across, up = -ACROSS * (end.column - start.column), -UP * (end.height - start.height)
         size = 4 / self.scale / math.hypot(across, up)
         corners = ((across, up), (-across - up, across - up), (up - across, -across - up))
-        return "M" + " ".join(f"{_fixed(x + size * dx)} {_fixed(y + size * dy)}" for dx, dy in corners) + "z"
+        return "M" + " ".join(f"{fixed(x + size * dx)} {fixed(y + size * dy)}" for dx, dy in corners) + "z"
 
     # Around them, in page units.
 
@@ -194,35 +161,38 @@ class _Page:
         if self.numbered:
             visits = ((number, cell) for number, group in enumerate(self.picture.groups) for cell in group.cells)
             for visit, (number, cell) in enumerate(visits, 1):
-                on = "paper" if self.picture.once(cell) else number % len(COLOURS)
+                on = "paper" if cell.once else number % len(COLOURS)
                 yield self.mark(cell, str(visit), f"on-{on}")
 
     def ends(self) -> Iterator[_Mark]:
         """Around the first and the last cell."""
-        for cell, cls in ((self.cells[0], "start"), (self.cells[-1], "end")):
-            yield self.mark(cell, "", cls)
+        if self.cells:
+            yield self.mark(self.cells[0], "", "start")
+            yield self.mark(self.cells[-1], "", "end")
 
     def operands(self) -> Iterator[_Mark]:
         """A[i] and B[j] along the two upper sides, where their rows begin."""
         n, other = self.picture.n, self.picture.right
-        out = 1.35 * self.around + 8  # at right angles to the side
+        beside = {"right": 0, "left": self.picture.beyond * ACROSS * self.scale}
+        nearest = 1.35 * self.around + 8  # at right angles to the side
         for k in range(0, n, tick(1.2 * FONT / (UP * self.scale))):
             for column, height, name, cls in ((k, k, "A", "right"), (n - 1 + k, n - 1 - k, other, "left")):
+                out = nearest + beside[cls]
                 x = self.x(column) + (out / 2 if cls == "right" else -out / 2)
-                yield _Mark(_fixed(x), _fixed(self.y(height) - 0.866 * out), f"{name}[{k}]", cls)
+                yield _Mark(fixed(x), fixed(self.y(height) - 0.866 * out), f"{name}[{k}]", cls)
 
     def limbs(self) -> Iterator[_Mark]:
         """Left upper corners of the limbs of the result."""
         for number, group in enumerate(self.picture.groups):
             for column in group.columns:
-                x = _fixed(self.x(column + 0.5))
-                yield _Mark(x, _fixed(self.axis), f"C[{column}]: {group.title}", block=number % len(COLOURS))
+                x = fixed(self.x(column + 0.5))
+                yield _Mark(x, fixed(self.axis), f"C[{column}]: {group.title}", block=number % len(COLOURS))
 
     def ticks(self) -> Iterator[_Mark]:
         """Numbers of the columns, as many as fit."""
         columns = 2 * self.picture.n
         for column in range(0, columns, tick(LETTER * (len(str(columns)) + 1) / (ACROSS * self.scale))):
-            yield _Mark(_fixed(self.x(column)), _fixed(self.axis + 32), str(column))
+            yield _Mark(fixed(self.x(column)), fixed(self.axis + 32), str(column))
 
     def notes(self) -> list[_Mark]:
         """What each sign means; its class is the sign."""
@@ -231,7 +201,7 @@ class _Page:
         signs = (weights if self.picture.triangle else {"dot": "cell"}) | path
         notes, x = [], EDGE + 8.0
         for sign, text in signs.items():
-            notes.append(_Mark(_fixed(x), _fixed(self.axis + 70), text, sign))
+            notes.append(_Mark(fixed(x), fixed(self.axis + 70), text, sign))
             x += LETTER * len(text) + 50
         return notes
 
@@ -250,13 +220,13 @@ class _Page:
         """The blocks, in as many columns as fit, read downwards."""
         limit = int((PAGE - 2 * EDGE) / LETTER) - 4
         entries = [(number, shorten(text, limit)) for number, text in self.picture.legend()]
-        widest = LETTER * max(len(text) for _, text in entries) + 40
+        widest = LETTER * max((len(text) for _, text in entries), default=0) + 40
         across = max(1, int((PAGE - 2 * EDGE) // widest))
         down = -(-len(entries) // across)
         return [
             _Mark(
-                _fixed(EDGE + 8 + index // down * widest),
-                _fixed(self.axis + 132 + index % down * 22),
+                fixed(EDGE + 8 + index // down * widest),
+                fixed(self.axis + 132 + index % down * 22),
                 text,
                 "" if number is None else "block",
                 (number or 0) % len(COLOURS),
@@ -266,4 +236,4 @@ class _Page:
 
     @property
     def height(self) -> str:
-        return _fixed(max(float(entry.y) for entry in self.legend) + EDGE)
+        return fixed(max((float(entry.y) for entry in self.legend), default=float(self.order_text)) + EDGE)

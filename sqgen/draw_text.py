@@ -57,14 +57,16 @@ class _Canvas:
             for cell in group.cells:
                 place = self.y(cell), self.x(cell.column)
                 tally.setdefault(place, Counter())[number] += 1
-                if self.picture.once(cell) and self.scale == 1:
+                if cell.once and self.scale == 1:
                     single.add(place)
-        rows = [[" "] * self.width for _ in range(max(y for y, _ in tally) + 1)]
+        rows = [[" "] * self.width for _ in range(max((y for y, _ in tally), default=0) + 1)]
         for (y, x), numbers in tally.items():
             rows[y][x] = self.letter(min(numbers, key=lambda number: (-numbers[number], number)))
         for y, x in single:
-            rows[y][x - 1] = "*"
-        return ["".join(row) for row in reversed(rows)] + ["", *self.axis()]
+            if rows[y][x - 1] == " ":
+                rows[y][x - 1] = "*"
+        lowest = min((y for y, _ in tally), default=0)
+        return ["".join(row) for row in reversed(rows[lowest:])] + ["", *self.axis()]
 
     def axis(self) -> list[str]:
         limbs, numbers = ["C", *" " * (self.width - 1)], [" "] * self.width

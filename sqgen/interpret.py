@@ -18,7 +18,6 @@ SEARCH = 60_000  # instructions executed at most in search of a counterexample, 
 TRIES = 400  # operands tried at most in that search
 GAP = 64  # bytes between buffers
 STACK = 1024  # bytes
-TOP = 8  # bytes above the stack pointer at entry
 
 
 class Crash(Exception):
@@ -33,7 +32,9 @@ class Machine:
         self.slots = [0] * len(isa.slots)
         self.memory = bytearray(memory_bytes)
         self.cycles = 0
-        self.depth = 0  # calls that have not returned
+        pointer = isa.stack_pointer
+        self.stack = isa.wide.get(pointer, (pointer,)) if pointer else ()
+        self.frames: dict[int, tuple[int, bytes]] = {}  # by stack pointer: where a return goes, what stands there
 
     # ---- the domain of `Meaning.run` ------------------------------------------------------------------------
 
@@ -116,54 +117,48 @@ class Machine:
         self.cycles += insn.taken
         return target
 
-
-    @property
-    def stack_pointer(self) -> tuple[str, ...]:
-        """The registers that make the stack pointer, low limb first."""
-        return self.isa.wide.get(self.isa.stack_pointer, (self.isa.stack_pointer,))
-
     def enter(self, following: int) -> None:
-        """Push a return address."""
-        limb, place = self.isa.limb_bits, self.wide(self.stack_pointer)
-        for part in reversed(range(self.core.pc_limbs)):
-            place -= 0 if self.isa.stack_free else limb // 8
-            self.store(place, following >> (part * limb) & ((1 << limb) - 1))
-            place -= limb // 8 if self.isa.stack_free else 0
-        self.set_wide(self.stack_pointer, place)
-        self.depth += 1
+        """Push a return address: the place itself is kept aside, the bytes for it stay what they are."""
+        size = self.core.pc_limbs * (self.isa.limb_bits // 8)
+        stack = self.wide(self.stack) - size
+        self.set_wide(self.stack, stack)
+        at = self.inside(stack + self.isa.stack_free, size)
+        self.frames[stack] = following, bytes(self.memory[at : at + size])
 
     def leave(self) -> int | None:
-        """Pop a return address, None when the function that was called first returns."""
-        if not self.depth:
+        """Pop a return address; None where it is the caller's."""
+        stack = self.wide(self.stack) if self.stack else 0
+        if stack not in self.frames:
             return None
-        self.depth -= 1
-        limb, place, target = self.isa.limb_bits, self.wide(self.stack_pointer), 0
-        for part in range(self.core.pc_limbs):
-            place += limb // 8 if self.isa.stack_free else 0
-            target |= self.load(place) << (part * limb)
-            place += 0 if self.isa.stack_free else limb // 8
-        self.set_wide(self.stack_pointer, place)
-        return target
+        following, pushed = self.frames.pop(stack)
+        at = stack + self.isa.stack_free
+        if self.memory[at : at + len(pushed)] != pushed:
+            raise Crash("a return address was written over")
+        self.set_wide(self.stack, stack + len(pushed))
+        return following
 
 
 def call(image: bytes, contract: Contract, core: Core, operands: Sequence[int], entry: int = 0) -> int:
     """The number a kernel leaves in its result for these operands.  Raises Crash, DecodeError."""
-    return _call(image, contract, core, operands, entry, limit=STEPS)[0]
+    return trace(image, contract, core, operands, entry)[0]
 
 
-def cycles(image: bytes, contract: Contract, core: Core) -> int:
-    """Cycles of a call, of code that does the same for all operands."""
-    return _call(image, contract, core, (0,) * (len(contract.buffers) - 1), 0, limit=STEPS)[2].cycles
+def trace(
+    image: bytes, contract: Contract, core: Core, operands: Sequence[int], entry: int = 0
+) -> tuple[int, tuple[int, ...]]:
+    """(result, offsets in bytes from the entry of the instructions executed).  Raises Crash, DecodeError."""
+    result, path = _call(image, contract, core, operands, entry, limit=STEPS)
+    return result, tuple(at - entry for at in path)
 
 
 def _call(
     image: bytes, contract: Contract, core: Core, operands: Sequence[int], entry: int, *, limit: int
-) -> tuple[int, int, Machine]:
-    """(result, instructions executed, the machine), of which instructions there may be `limit`."""
+) -> tuple[int, list[int]]:
+    """(result, places of the instructions executed), of which there may be `limit`."""
     isa = contract.isa
     size = isa.limb_bits // 8
     lengths = {name: limbs * size for name, limbs in contract.buffers.items()}
-    machine = Machine(isa, core, 2 * GAP + sum(lengths.values()) + GAP * len(lengths) + STACK)
+    machine = Machine(isa, core, 2 * GAP + sum(lengths.values()) + GAP * len(lengths) + 1024)
     machine.fill(sum(operands))
     at, places = GAP, {}
     for (name, length), group in zip(lengths.items(), isa.abi.arguments, strict=False):
@@ -172,16 +167,16 @@ def _call(
         at += length + GAP
     for name, value in zip(list(lengths)[1:], operands, strict=True):
         machine.memory[places[name] : places[name] + lengths[name]] = value.to_bytes(lengths[name], "little")
-    if isa.stack_pointer:
-        machine.set_wide(machine.stack_pointer, len(machine.memory) - TOP)
+    if machine.stack:
+        machine.set_wide(machine.stack, len(machine.memory) - 8)
     position: int | None = entry
-    for steps in range(1, limit + 1):
-        assert position is not None
+    path: list[int] = []
+    while position is not None:
+        if len(path) == limit:
+            raise Crash("no end")
+        path.append(position)
         position = machine.step(image, position)
-        if position is None:
-            result = machine.memory[places["r"] : places["r"] + lengths["r"]]
-            return int.from_bytes(result, "little"), steps, machine
-    raise Crash("no end")
+    return int.from_bytes(machine.memory[places["r"] : places["r"] + lengths["r"]], "little"), path
 
 
 def operands(contract: Contract, count: int, seed: int = 0) -> Iterator[tuple[int, ...]]:
@@ -211,10 +206,10 @@ def counterexample(image: bytes, contract: Contract, core: Core, entry: int = 0)
     left = SEARCH
     for values in operands(contract, TRIES):
         try:
-            result, steps, _ = _call(image, contract, core, values, entry, limit=left)
+            result, path = _call(image, contract, core, values, entry, limit=left)
         except (Crash, DecodeError):
             return None
         if result != values[0] * values[-1]:
             return values
-        left -= steps
+        left -= len(path)
     return None

@@ -17,7 +17,7 @@ from .plan import Plan
 from .prove import prove
 from .spec import Spec
 from .table import Timing
-from .timing import Price, prices
+from .timing import Price, price, prices
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,8 @@ def plan(spec: Spec, method: str, parameters: dict[str, str]) -> Plan:
 def cycles(spec: Spec, compiled: Compiled) -> int:
     """Cycles of a call."""
     if not compiled.straight:
-        return interpret.cycles(compiled.image, spec.contract, spec.core)
+        _, path = interpret.trace(compiled.image, spec.contract, spec.core, (0,) * (len(spec.contract.buffers) - 1))
+        return price(spec.contract.isa, spec.core, compiled.image, path).call
     isa = spec.contract.isa
     return sum(isa.cycles(line.instr.insn, spec.core) for line in compiled.lines)
 

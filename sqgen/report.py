@@ -16,6 +16,7 @@ from .table import Core, Isa
 from .timing import Price, price
 
 if TYPE_CHECKING:
+    from .compare import Comparison
     from .judging import Judgement
     from .kernel import Kernel
     from .objects import CodeBytes
@@ -102,6 +103,32 @@ def refusal(symbol: str, verdict: Verdict, example: tuple[int, ...] | None) -> s
         return f"{symbol} is not proved: {verdict.fault}; no counterexample was found in a quick search"
     shown = ", ".join(f"{name} = 0x{value:x}" for name, value in zip("ab", example, strict=False))
     return f"{symbol} is wrong: {verdict.fault}; counterexample: {shown}"
+
+
+def comparison_table(comparison: Comparison, svg: Path | None) -> str:
+    """All methods and compilers for one job, and what is to be said about them."""
+    rows = comparison.rows()
+    heads = ("  method", "parameters", "body", "call", "bytes", "stack")
+    widest = len(str(max(number for row in rows for number in (row.call or 0, row.bytes))))
+    cells = []
+    for row in rows:
+        method = row.method if row.made_by == "sqgen" else f"{row.made_by} {row.method}"
+        figures = ("-" if number is None else str(number) for number in (row.body, row.call, row.bytes, row.stack))
+        words = textwrap.wrap(row.parameters.replace(",", ", "), WIDTH // 5)  # long lists are folded at their commas
+        parameters = "\n".join(line.replace(", ", ",") for line in words)
+        cells.append((f"{'*' if row.front else ' '} {method}", parameters, *(text.rjust(widest) for text in figures)))
+    timing = comparison.request.contract.isa.timings[comparison.request.core.timing]
+    basis = f"{timing.confirmed} counts the same" if timing.confirmed else "from the manual; no simulator confirms them"
+    remarks = [
+        f"body, call: cycles without and with saves and return, {basis}; bytes: of code",
+        "* no other proved row is as good in call, bytes and stack and better in one",
+        *(f"{row.name}: {row.note}" for row in rows if row.note),
+        *comparison.notes(),
+        *([f"wrote {svg}"] if svg else []),
+    ]
+    wrapped = (line for text in remarks for line in textwrap.wrap(text, WIDTH, subsequent_indent="  "))
+    lines = [comparison.heading, "", _table(heads, cells), *wrapped]
+    return "\n".join(lines) + "\n"
 
 
 def check_table(judgement: Judgement) -> str:

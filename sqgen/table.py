@@ -118,6 +118,18 @@ class Assembler:
 
 
 @dataclass(frozen=True)
+class Compiler:
+    """A compiler to compare with: a command line that makes an ELF file of C, or a module that takes LLVM IR."""
+
+    name: str
+    levels: tuple[str, ...]
+    command: tuple[str, ...]
+    module: str
+    triple: str
+    package: str
+
+
+@dataclass(frozen=True)
 class Abi:
     """A calling convention: argument registers (low limb first), kept registers, registers zero on return."""
 
@@ -162,6 +174,7 @@ class Isa:
     timings: Mapping[str, Timing]
     cores: Mapping[str, Core]
     assemblers: tuple[Assembler, ...]
+    compilers: tuple[Compiler, ...]
     insns: Mapping[str, Insn]
     slots: Mapping[str, int]
     widths: tuple[int, ...]

@@ -17,6 +17,7 @@ from .statements import MeaningError, parse
 from .table import (
     Abi,
     Assembler,
+    Compiler,
     Core,
     Field,
     Insn,
@@ -130,6 +131,17 @@ class _Loader:
             assemblers=tuple(
                 Assembler(entry["name"], entry.get("module", ""), tuple(entry["command"]), entry["package"])
                 for entry in raw.get("assemblers", ())
+            ),
+            compilers=tuple(
+                Compiler(
+                    name=entry["name"],
+                    levels=tuple(entry["levels"]),
+                    command=tuple(entry.get("command", ())),
+                    module=entry.get("module", ""),
+                    triple=entry.get("triple", ""),
+                    package=entry["package"],
+                )
+                for entry in raw.get("compilers", ())
             ),
             insns={name: self.insn(name, entry) for name, entry in raw["insn"].items()},
             slots=self.slots,

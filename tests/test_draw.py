@@ -12,6 +12,8 @@ from sqgen.plan import Block, Plan, Product, Store
 
 SVG = "{http://www.w3.org/2000/svg}"
 METHODS = [(op, name) for op in ("sqr", "mul") for name in methods.names(op)]
+IN_PARTS = ["hybrid-karatsuba", "karatsuba", "karatsuba-squaring"]  # other plans form some of their cells
+WHOLE = [(op, name) for op, name in METHODS if name not in IN_PARTS]
 SIZES = [2, 3, 4, 5, 7, 8, 12, 13, 16, 20, 24, 25, 31, 32, 48, 49, 64]
 WIDTHS = [24, 40, 80, 100, 200]
 
@@ -37,8 +39,40 @@ def places(plan: Plan) -> list[tuple[int, int]]:
     return [(p.i + p.j, abs(p.i - p.j) if plan.op == "sqr" else p.i - p.j) for p in plan.products()]
 
 
+def leaves(plan: Plan) -> int:
+    """Cells of a plan and of all that its parts are made of."""
+    return sum(1 for _ in plan.products()) + sum(leaves(part.plan) for part in plan.parts())
+
+
 @pytest.mark.parametrize("n", range(2, 65))
-@pytest.mark.parametrize(("op", "name"), METHODS)
+@pytest.mark.parametrize(("op", "name"), [pair for pair in METHODS if pair not in WHOLE])
+def test_svg_draws_the_cells_of_all_parts_side_by_side(op: str, name: str, n: int) -> None:
+    made = plan(op, n, name)
+    found = drawn(made)
+    everything = found["dot"] + found["ring"]
+    assert len(everything) == len(set(everything)) == leaves(made)
+    assert all(0 <= column <= 2 * n - 1 and -n < height <= n for column, height in everything)
+
+
+def test_svg_draws_the_middle_product_in_place_of_the_upper_one_of_two() -> None:
+    a_hi_b_lo = {(i + j, i - j) for i in range(4, 8) for j in range(4)}
+    low = {(i + j, i - j) for i in range(4) for j in range(4)}
+    assert set(drawn(plan("mul", 8, "karatsuba"))["dot"]) == low | {(c + 8, h) for c, h in low} | a_hi_b_lo
+    found = drawn(plan("sqr", 8, "karatsuba-squaring"))
+    assert set(found["ring"]) == {(2 * i, 0) for i in range(8)} | {(2 * i + 4, 4) for i in range(4)}
+    assert len(found["dot"]) == 3 * 6
+
+
+def test_what_lies_behind_other_cells_is_counted() -> None:
+    made = methods.plan("mul", 9, "karatsuba", {"levels": "2"})
+    places = drawn(made)["dot"]
+    hidden = len(places) - len(set(places))
+    assert len(places) == leaves(made) and hidden
+    assert f"; {hidden} of them behind others" in draw_text.terminal(made) and "behind" in draw_svg.svg(made)
+
+
+@pytest.mark.parametrize("n", range(2, 65))
+@pytest.mark.parametrize(("op", "name"), WHOLE)
 def test_svg_draws_every_cell_exactly_once(op: str, name: str, n: int) -> None:
     made = plan(op, n, name)
     found = drawn(made)
@@ -48,7 +82,7 @@ def test_svg_draws_every_cell_exactly_once(op: str, name: str, n: int) -> None:
     assert len(everything) == (n * (n + 1) // 2 if op == "sqr" else n * n)
 
 
-@pytest.mark.parametrize("name", methods.names("sqr"))
+@pytest.mark.parametrize("name", [name for name in methods.names("sqr") if name != "karatsuba-squaring"])
 def test_svg_draws_the_diagonal_of_a_square_as_rings_and_the_rest_as_dots(name: str) -> None:
     found = drawn(plan("sqr", 9, name))
     assert sorted(found["ring"]) == [(2 * i, 0) for i in range(9)]
@@ -153,7 +187,15 @@ def cells_in_text(made: Plan, width: int) -> list[str]:
 
 
 @pytest.mark.parametrize("n", range(2, 49))
-@pytest.mark.parametrize(("op", "name"), METHODS)
+@pytest.mark.parametrize(("op", "name"), [pair for pair in METHODS if pair not in WHOLE])
+def test_text_of_up_to_48_limbs_shows_the_cells_of_all_parts(op: str, name: str, n: int) -> None:
+    made = plan(op, n, name)
+    letters = [character for line in cells_in_text(made, 100) for character in line if character.isalpha()]
+    assert len(letters) == leaves(made)
+
+
+@pytest.mark.parametrize("n", range(2, 49))
+@pytest.mark.parametrize(("op", "name"), WHOLE)
 def test_text_of_up_to_48_limbs_shows_every_cell(op: str, name: str, n: int) -> None:
     made = plan(op, n, name)
     letters = Counter(character for line in cells_in_text(made, 100) for character in line if character.isalpha())

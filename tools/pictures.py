@@ -1,0 +1,98 @@
+"""docs/methods.md and its pictures: an entry for each method, in the words of its schedule's docstring.
+
+python tools/pictures.py            name the files that are stale
+python tools/pictures.py --write    write them, and remove pictures of methods that are gone
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import click
+
+from sqgen import draw_svg, methods
+from sqgen.contract import OPS
+from sqgen.picture import picture_of
+from sqgen.plan import Plan
+
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+LIMBS = 10  # 80 bits where a limb has eight: each cell still shows when it is visited
+SMALL = 3  # most for a parameter that is one number, so that ten limbs show what it does
+SENTENCES = 3
+TITLES = {"sqr": "Squaring", "mul": "Multiplication"}
+HEAD = """# The methods
+
+Made by `make pictures` from the schedules: the words are the first three sentences of a method's docstring, which
+`sqgen methods NAME` prints whole; the picture is what the command below it draws with `--svg FILE`. Cell (i, j) stands
+in column i + j, column 0 on the right. Colours are blocks, numbers the order of visits; in a square, discs count twice
+and rings once. Below the cells lies the result, each limb in the colour of the block that stores it last. Keys in
+brackets are those of [the bibliography](bibliography.md).
+"""
+
+
+def operation(name: str) -> str:
+    """What the picture of a method shows: a product where it can do one."""
+    return "mul" if "mul" in methods.method(name).OPS else "sqr"
+
+
+def plan_of(name: str) -> Plan:
+    """The small plan that is drawn."""
+    given = {
+        parameter.name: str(SMALL)
+        for parameter in methods.method(name).PARAMETERS
+        if not parameter.many and parameter.default.isdigit() and int(parameter.default) > SMALL
+    }
+    return methods.plan(operation(name), LIMBS, name, given)
+
+
+def sentences(name: str) -> list[str]:
+    """The first sentences of a method's docstring, without its pictures, which are indented, and its cost."""
+    paragraphs = methods.picture(name).split("\n\n")
+    prose = [text for text in paragraphs if not re.search(r"\ACost|^ ", text, re.MULTILINE)]
+    words = " ".join(" ".join(prose).split())
+    return re.split(r"(?<=[.!?])(?<!al\.)(?<!Fig\.) (?=[A-Z([])", words)[:SENTENCES]
+
+
+def entry(name: str) -> str:
+    """A method's part of the page."""
+    plan = plan_of(name)
+    parameters = "".join(f" -p {key}={value}" for key, value in plan.parameters)
+    command = f"sqgen show --method {name} --op {plan.op} --bits {8 * LIMBS}{parameters}"
+    shape = f"{picture_of(plan).heading}, {picture_of(plan).count()}"
+    text = re.sub(r"([*_<])", r"\\\1", " ".join(sentences(name)))
+    return f"### {name}\n\n{text}\n\n![{shape}](pictures/{name}.svg)\n\n`{command}`\n"
+
+
+def files() -> dict[Path, str]:
+    """Everything that is made, by place."""
+    parts = [HEAD]
+    for op in reversed(OPS):
+        parts += [f"## {TITLES[op]}\n", *(entry(name) for name in methods.names() if operation(name) == op)]
+    pictures = {DOCS / "pictures" / f"{name}.svg": draw_svg.svg(plan_of(name)) for name in methods.names()}
+    return {DOCS / "methods.md": "\n".join(parts), **pictures}
+
+
+def stale() -> list[Path]:
+    """Files that are not what they should be, or should not be there."""
+    wanted = files()
+    changed = [path for path, text in wanted.items() if not path.is_file() or path.read_text() != text]
+    return changed + sorted(path for path in (DOCS / "pictures").glob("*.svg") if path not in wanted)
+
+
+@click.command()
+@click.option("--write", is_flag=True, help="Write the files.")
+def main(*, write: bool) -> None:
+    """Name the stale files, or write them."""
+    wanted = files()
+    for path in stale():
+        click.echo(path.relative_to(DOCS.parent))
+        if write and path in wanted:
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(wanted[path])
+        elif write:
+            path.unlink()
+
+
+if __name__ == "__main__":
+    main()
