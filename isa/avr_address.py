@@ -14,7 +14,8 @@ from typing import cast
 from sqgen.code import ANY_FLAGS, SPILLED, Memory, Op
 from sqgen.table import Isa
 
-POINTERS = {"X": ("r26", "r27"), "Y": ("r28", "r29"), "Z": ("r30", "r31")}
+from .avr_registers import POINTERS
+
 REACH = 63  # of a displacement, and of ADIW
 SCRATCH = ("r24", "r25")  # free where a function begins and ends
 
@@ -34,34 +35,52 @@ class _Addressing:
     def run(self) -> list[Op]:
         heading = ""
         for index, op in enumerate(self.ops):
-            op = replace(op, heading="\n".join(filter(None, (heading, op.heading))))
-            made = self.one(index, op)
-            heading = "" if made else op.heading
+            headed = replace(op, heading="\n".join(filter(None, (heading, op.heading))))
+            made = self.one(index, headed)
+            heading = "" if made else headed.heading
             self.out += made
         return self.out
 
     def one(self, index: int, op: Op) -> list[Op]:
         """What becomes of one operation."""
-        match op.insn:
-            case "load" | "store":
-                return self.walkers[_base(op)].access(op)
-            case "point":
-                where = cast(Memory, op.args[1])
-                upcoming = self.upcoming(index + 1, where.base)
-                self.walkers[where.base] = _Walker(str(op.args[0]), where.offset, upcoming)
-                return []
-            case "walk":
-                where = cast(Memory, op.args[0])
-                return self.walkers[where.base].to(where.offset, op)
-            case "enter":
-                return _reserve(self.frame, op) if self.frame else []
-            case "leave":
-                return _reserve(-self.frame, op) if self.frame else []
-            case "spill":
-                return self.reach_frame(index, op) if self.frame else []
-            case "need" | "release":
-                return []
-        return [op]
+        marks = {
+            "load": self.access,
+            "store": self.access,
+            "point": self.point,
+            "walk": self.walk,
+            "near": self.near,
+            "enter": self.enter,
+            "leave": self.leave,
+            "spill": self.reach_frame,
+            "need": self.nothing,
+            "release": self.nothing,
+        }
+        return marks[op.insn](index, op) if op.insn in marks else [op]
+
+    def nothing(self, index: int, op: Op) -> list[Op]:
+        return []
+
+    def access(self, index: int, op: Op) -> list[Op]:
+        return self.walkers[_base(op)].access(op)
+
+    def point(self, index: int, op: Op) -> list[Op]:
+        where = cast(Memory, op.args[1])
+        self.walkers[where.base] = _Walker(str(op.args[0]), where.offset, self.upcoming(index + 1, where.base))
+        return []
+
+    def walk(self, index: int, op: Op) -> list[Op]:
+        where = cast(Memory, op.args[0])
+        return self.walkers[where.base].to(where.offset, op)
+
+    def near(self, index: int, op: Op) -> list[Op]:
+        first, last = cast(Memory, op.args[0]), cast(Memory, op.args[1])
+        return self.walkers[first.base].near(first.offset, last.offset, op)
+
+    def enter(self, index: int, op: Op) -> list[Op]:
+        return _reserve(self.frame, op) if self.frame else []
+
+    def leave(self, index: int, op: Op) -> list[Op]:
+        return _reserve(-self.frame, op) if self.frame else []
 
     def upcoming(self, index: int, base: str) -> deque[int]:
         """Offsets of the accesses to a buffer until its pointer is set anew."""
@@ -107,6 +126,12 @@ class _Walker:
         moves[0] = replace(moves[0], heading=op.heading)
         return moves
 
+    def near(self, first: int, last: int, op: Op) -> list[Op]:
+        """Move, where need be, so that all limbs from `first` to `last` are within reach."""
+        if self.pointer == "X":
+            return self.to(first, op)
+        return [] if first >= self.at and last <= self.at + REACH else self.to(self.goal(first, REACH), op)
+
     def goal(self, offset: int, reach: int) -> int:
         """Where to move for an access that is out of reach, so that as many as possible after it are within."""
         low = high = offset
@@ -127,7 +152,7 @@ class _Walker:
 
 def moves(pointer: str, distance: int) -> list[Op]:
     """Add to a pointer: one ADIW or SBIW if that reaches, else SUBI, SBCI, which take as long as two."""
-    low, high = POINTERS[pointer] if pointer in POINTERS else SCRATCH
+    low, high = POINTERS.get(pointer, SCRATCH)
     if not distance:
         return []
     if abs(distance) <= REACH:
@@ -136,7 +161,7 @@ def moves(pointer: str, distance: int) -> list[Op]:
 
 
 def stack_pointer_to(pointer: str, heading: str = "") -> list[Op]:
-    low, high = POINTERS[pointer] if pointer in POINTERS else SCRATCH
+    low, high = POINTERS.get(pointer, SCRATCH)
     return [Op("in_spl", (low,), heading=heading), Op("in_sph", (high,))]
 
 

@@ -12,7 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from sqgen.code import Builder, Flag, Label, Memory, Virtual
+from sqgen.code import Builder, Flag, Memory, Virtual
+
+from .avr_leaf import clear
 
 GROUP = 8  # limbs at a time
 TIGHT = 4  # where M is in registers as well
@@ -29,8 +31,13 @@ class Chain:
         self.build, self.name, self.zero, self.mask = build, name, zero, mask
         self.carry: Flag | None = None
 
-    def run(self, limbs: Sequence[Virtual], addends: Source, indices: Sequence[int]) -> None:
-        """Add addends(index) to each limb, or subtract it; the carry is live afterwards."""
+    def run(
+        self, limbs: Sequence[Virtual], addends: Source, indices: Sequence[int], buffers: Sequence[Buffer] = ()
+    ) -> None:
+        """Add addends(index) to each limb, or subtract it; the carry is live afterwards.  `buffers` are used on the
+        way: their pointers must not move while a carry is."""
+        for buffer in buffers:
+            buffer.near(indices)
         first, following = ("sub", "sbc") if self.name == "borrow" else ("add", "adc")
         for limb, index in zip(limbs, indices, strict=True):
             addend = addends(index)
@@ -88,17 +95,27 @@ class Loop:
             self.build.mark("point", pointer, Memory(base, starts[base] + further))
 
 
-def loader(build: Builder, base: str, first: int, count: int) -> Source:
-    """Limbs of a buffer, from `first` on; zero beyond `count`."""
+@dataclass(frozen=True)
+class Buffer:
+    """A source of limbs in memory, from `first` of a buffer on; zero beyond `count`."""
 
-    def load(index: int) -> Virtual | None:
-        if index >= count:
+    build: Builder
+    base: str
+    first: int
+    count: int
+
+    def __call__(self, index: int) -> Virtual | None:
+        if index >= self.count:
             return None
-        limb = build.limb(f"{base}{first + index}")
-        build.memory("load", limb, Memory(base, first + index))
+        limb = self.build.limb(f"{self.base}{self.first + index}")
+        self.build.memory("load", limb, Memory(self.base, self.first + index))
         return limb
 
-    return load
+    def near(self, indices: Sequence[int]) -> None:
+        """Let the pointer reach all of these from where it is."""
+        there = [index for index in indices if index < self.count]
+        if there:
+            self.build.mark("near", *(Memory(self.base, self.first + index) for index in (there[0], there[-1])))
 
 
 def limbs_of(source: Source, indices: Sequence[int]) -> list[Virtual]:
@@ -106,7 +123,9 @@ def limbs_of(source: Source, indices: Sequence[int]) -> list[Virtual]:
     return [limb for limb in found if limb]
 
 
-def resident_difference(build: Builder, low: Source, high: Sequence[Virtual], half: int, zero: Virtual) -> tuple[list[Virtual], Virtual]:
+def resident_difference(
+    build: Builder, low: Source, high: Sequence[Virtual], half: int, zero: Virtual
+) -> tuple[list[Virtual], Virtual]:
     """|low - high| in registers, and its sign as a mask; `high` may be in registers already, and shorter."""
     limbs: list[Virtual] = []
     chain = Chain(build, "borrow", zero)
@@ -135,7 +154,7 @@ def stored_difference(loop: Loop, base: str, low: int, half: int, rest: int, int
     A short one stays in registers until its sign is known, a long one is negated where it lies.
     """
     build = loop.build
-    low_limb, high_limb = loader(build, base, low, half), loader(build, base, low + half, rest)
+    low_limb, high_limb = Buffer(build, base, low, half), Buffer(build, base, low + half, rest)
     chain = Chain(build, "borrow", zero, clear(build, "borrow") if loop.looped else None)
     all_limbs: list[Virtual] = []
 
@@ -145,7 +164,7 @@ def stored_difference(loop: Loop, base: str, low: int, half: int, rest: int, int
 
     def subtract(group: range, last: bool) -> None:
         limbs = limbs_of(low_limb, group)
-        chain.run(limbs, high_limb, group)
+        chain.run(limbs, high_limb, group, [high_limb])
         chain.park()
         if half <= RESIDENT and not loop.looped:
             all_limbs.extend(limbs)
@@ -153,7 +172,7 @@ def stored_difference(loop: Loop, base: str, low: int, half: int, rest: int, int
             store(limbs, group)
 
     def make_positive(group: range, last: bool) -> None:
-        limbs = limbs_of(loader(build, "r", into, half), group)
+        limbs = limbs_of(Buffer(build, "r", into, half), group)
         negate(build, limbs, sign, negation, group)
         if not last:
             negation.park()
@@ -175,13 +194,6 @@ def stored_difference(loop: Loop, base: str, low: int, half: int, rest: int, int
     return sign
 
 
-def clear(build: Builder, name: str) -> Virtual:
-    """A new variable that is zero."""
-    limb = build.limb(name)
-    build.emit("eor", limb, limb, fresh=True)
-    return limb
-
-
 @dataclass(frozen=True)
 class Middle:
     """M: in registers (`limbs`), or in the buffer "m".  Where a limb was, one of L waits in its place."""
@@ -191,8 +203,12 @@ class Middle:
     limbs: Sequence[Virtual] = ()
     waiting: dict[int, Virtual] = field(default_factory=dict)
 
+    @property
+    def buffers(self) -> list[Buffer]:
+        return [] if self.limbs else [Buffer(self.build, "m", 0, self.count)]
+
     def limb(self, index: int) -> Virtual | None:
-        return self.limbs[index] if self.limbs else loader(self.build, "m", 0, self.count)(index)
+        return self.limbs[index] if self.limbs else self.buffers[0](index)
 
     def keep(self, index: int, limb: Virtual | None) -> Virtual | None:
         if limb and self.limbs:
@@ -202,7 +218,7 @@ class Middle:
         return limb
 
     def kept(self, index: int) -> Virtual | None:
-        return self.waiting.pop(index) if self.limbs else loader(self.build, "m", 0, self.count)(index)
+        return self.waiting.pop(index) if self.limbs else self.buffers[0](index)
 
 
 class Recombination:
@@ -216,8 +232,8 @@ class Recombination:
     def __init__(self, loop: Loop, half: int, rest: int, middle: Middle, sign: Virtual | None, zero: Virtual) -> None:
         self.loop, self.build, self.half, self.rest = loop, loop.build, half, rest
         self.middle, self.sign, self.zero = middle, sign, zero
-        self.low = loader(self.build, "r", 0, 2 * half)
-        self.high = loader(self.build, "r", 2 * half, 2 * rest)
+        self.low = Buffer(self.build, "r", 0, 2 * half)
+        self.high = Buffer(self.build, "r", 2 * half, 2 * rest)
         looped = loop.looped
         self.sums = Chain(self.build, "carry", zero, clear(self.build, "carry") if looped else None)
         self.less = Chain(self.build, "borrow", zero, self.first_borrow())
@@ -273,11 +289,14 @@ class Recombination:
     def lower(self, group: range, last: bool) -> None:
         """Columns half .. 2 half - 1."""
         limbs = limbs_of(self.low, group)
-        self.sums.run(limbs, self.high, group)
+        self.sums.run(limbs, self.high, group, [self.high])
         self.sums.park()
-        self.less.run(limbs, self.less_middle, group)
+        self.less.run(limbs, self.less_middle, group, self.middle.buffers)
         self.less.park()
-        self.lifted.run(limbs, lambda index: self.middle.keep(index, self.low(self.half + index)), group)
+        upper = Buffer(self.build, "r", self.half, self.half)
+        self.lifted.run(
+            limbs, lambda index: self.middle.keep(index, upper(index)), group, [upper, *self.middle.buffers]
+        )
         self.lifted.park()
         self.store(self.half + group.start, limbs)
 
@@ -285,23 +304,23 @@ class Recombination:
         """Columns 2 half .. 3 half - 1."""
         limbs = limbs_of(self.middle.kept, group)
         above = range(self.half + group.start, self.half + group.stop)
-        self.sums.run(limbs, self.high, above)
+        self.sums.run(limbs, self.high, above, [self.high])
         self.sums.park()
         if last:
             self.top = self.carries()
-        self.less.run(limbs, self.less_middle, above)
+        self.less.run(limbs, self.less_middle, above, self.middle.buffers)
         if last and self.top:
             self.build.emit("sbc", self.top, self.zero, takes=self.less.carry)
         else:
             self.less.park()
-        self.lifted.run(limbs, self.high, group)
+        self.lifted.run(limbs, self.high, group, [self.high])
         if not last or self.half > RESIDENT:
             self.lifted.park()
         self.store(2 * self.half + group.start, limbs)
 
     def above(self, group: range, last: bool) -> None:
         """The limbs above: what was carried out goes through them."""
-        limbs = limbs_of(loader(self.build, "r", 3 * self.half, len(group) + group.start), group)
+        limbs = limbs_of(Buffer(self.build, "r", 3 * self.half, len(group) + group.start), group)
         assert self.top is not None
         self.lifted.run(limbs, lambda index: self.top if index == 0 else None, group)
         if not last:

@@ -7,15 +7,25 @@ the pointers b, a, r, each low byte first; M.  After each call Y is set to the s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from sqgen.code import Builder, Code, Function, Label, Memory, Op, Virtual
-from sqgen.isa.avr import HIGH, Leaf, clear, operands, pointers, pool
-from sqgen.isa.avr_address import POINTERS, moves, reserve, stack_pointer_to
-from sqgen.isa.avr_karatsuba import COUNTER, TIGHT, Loop, Middle, Recombination, loader, resident_difference, stored_difference
-from sqgen.plan import Block, Difference, Part, Plan, Recombine, Slice
+from sqgen.code import Builder, Code, Function, Label, Memory, Virtual
+from sqgen.plan import Block, Difference, Part, Plan, Product, Recombine, Slice
 from sqgen.table import Isa
 
+from .avr_address import moves, reserve, stack_pointer_to
+from .avr_karatsuba import (
+    COUNTER,
+    TIGHT,
+    Buffer,
+    Loop,
+    Middle,
+    Recombination,
+    resident_difference,
+    stored_difference,
+)
+from .avr_leaf import Leaf, clear, operands
+from .avr_registers import HIGH, POINTERS, pointers, pool
+
+FAR = 400  # products after which a call no longer reaches what stands behind them
 FITTING = 8  # limbs of a half whose M fits the registers
 
 
@@ -82,7 +92,7 @@ class InPlace:
     def all_steps(self) -> None:
         self.build.mark("enter")
         self.vectors["a"], right = operands(self.build, self.plan)
-        self.vectors |= {name: right for name in self.plan.operands[1:]}
+        self.vectors |= dict.fromkeys(self.plan.operands[1:], right)
         self.zero = clear(self.build, "zero")
         for step in self.plan.steps:
             match step:
@@ -119,7 +129,7 @@ class InPlace:
             self.build.mark("release", *POINTERS[pointer])
 
     def difference(self, step: Difference) -> None:
-        low = loader(self.build, step.left.name, step.left.first, step.left.count)
+        low = Buffer(self.build, step.left.name, step.left.first, step.left.count)
         high = self.vectors[step.right.name][step.right.first : step.right.first + step.right.count]
         limbs, sign = resident_difference(self.build, low, high, step.into.count, self.zero)
         self.vectors[step.into.name] = limbs
@@ -240,6 +250,8 @@ class Calling:
         """Call the parts; take the pointers back; go on with the other steps."""
         steps = self.plan.steps
         last = max(index for index, step in enumerate(steps) if isinstance(step, Part))
+        if sum(isinstance(step, Product) for step in steps) > FAR:  # the parts stand here, or no call would reach them
+            self.build.mark("functions")
         for step in steps[: last + 1]:
             if isinstance(step, Block):
                 self.build.heading(step.title)

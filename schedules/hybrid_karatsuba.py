@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sqgen.methods import Parameter, Values
-from sqgen.plan import Block, Double, Load, Part, Plan, Product, Slice, Step, Store, blocks
+from sqgen.plan import Block, Double, Load, Part, Product, Slice, Step, Store, blocks
 
 from . import karatsuba
 

@@ -24,13 +24,26 @@ from sqgen.plan import Block, Difference, Part, Plan, Recombine, Slice, Step
 TITLE = "subtractive Karatsuba"
 REFERENCE = "HS15"
 OPS = ("mul",)
+LEAF = 16  # limbs of a part, at most, where nothing is said of levels
+
+
+def enough(n: int) -> str:
+    """As many levels as make the parts small."""
+    return str(max(1, (-(-n // LEAF) - 1).bit_length()))
+
+
+def rolled(n: int) -> str:
+    """Loops where the code would be long."""
+    return "looped" if n > 4 * LEAF else "unrolled"
+
+
 PARAMETERS = (
-    Parameter("levels", "how often the operands are halved", "1"),
+    Parameter("levels", "how often the operands are halved", enough),
     Parameter(
         "leaf", "the method of the innermost products", "product-scanning", choices=("product-scanning", "hybrid")
     ),
-    Parameter("parts", "the innermost level in place, or as calls", "inline", choices=("inline", "calls")),
-    Parameter("recombine", "the last step of a level that calls", "unrolled", choices=("unrolled", "looped")),
+    Parameter("parts", "the innermost level in place, or as calls", "calls", choices=("inline", "calls")),
+    Parameter("recombine", "the last step of a level that calls", rolled, choices=("unrolled", "looped")),
 )
 
 COMPACT = tuple({"levels": levels, "parts": "calls", "recombine": "looped"} for levels in ("1", "2", "3", "4"))

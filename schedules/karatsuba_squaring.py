@@ -20,15 +20,17 @@ from collections.abc import Iterator
 from sqgen.methods import Parameter, Values
 from sqgen.plan import Block, Difference, Part, Plan, Recombine, Slice, Step
 
+from .karatsuba import enough, rolled
+
 TITLE = "Karatsuba squaring, three squares"
 REFERENCE = "HS15"
 OPS = ("sqr",)
 LEAVES = ("sbd", "product-scanning", "lazy-doubling", "carry-catcher")
 PARAMETERS = (
-    Parameter("levels", "how often the operand is halved", "1"),
+    Parameter("levels", "how often the operand is halved", enough),
     Parameter("leaf", "the method of the innermost squares", "sbd", choices=("sbd", "product-scanning")),
-    Parameter("parts", "the innermost level in place, or as calls", "inline", choices=("inline", "calls")),
-    Parameter("recombine", "the last step of a level that calls", "unrolled", choices=("unrolled", "looped")),
+    Parameter("parts", "the innermost level in place, or as calls", "calls", choices=("inline", "calls")),
+    Parameter("recombine", "the last step of a level that calls", rolled, choices=("unrolled", "looped")),
 )
 
 COMPACT = tuple({"levels": levels, "parts": "calls", "recombine": "looped"} for levels in ("1", "2", "3", "4"))

@@ -205,7 +205,7 @@ def _dump(made: Kernel, stage: str) -> str:
         return made.compiled.registers.text()
     rows, at = [], 0
     for line in made.compiled.lines:
-        text = listing(line, made.spec.contract.isa.comment)
+        text = listing(line, made.spec.contract.isa.comment, made.spec.symbol)
         size = line.instr.insn.size
         rows += text[:-1]
         rows.append(f"{at:05x}  {made.compiled.image[at : at + size].hex(' '):<12}{text[-1].strip()}")

@@ -69,8 +69,9 @@ class Op:
 
     * `load`, `store` (limb, memory): the instruction set's `finish` chooses the addressing
     * `point` (pointer, memory): from here on the pointer register points there
-    * `walk` (memory): move the pointer there
+    * `walk` (memory): move the pointer there; `near` (memory, memory): let it reach all limbs from one to the other
     * `label` (label): a place to jump to
+    * `functions`: the functions that this one calls stand here, jumped over, and not behind it
     * `need`: what it reads must be in registers here
     * `release` (registers ...): from here on the allocator may use them
     * `spill`: from here on there is a place in memory, `SPILLED`, for limbs that registers do not hold

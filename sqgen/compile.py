@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from . import allocate, frame
 from .code import Code, Function, Label, Op
-from .encode import Instr, assemble
+from .encode import EncodeError, Instr, assemble
+from .errors import Exit, UserError
 from .idioms import idioms
 from .plan import Plan
 from .table import Isa
@@ -60,7 +61,13 @@ def compile_plan(plan: Plan, isa: Isa) -> Compiled:
     entry, *others = registers.functions
     framed = replace(entry, ops=(*before, *entry.ops, *after))
     lines = layout([framed, *others], isa)
-    return Compiled(plan, isa, code, registers, written, lines, assemble([line.instr for line in lines]))
+    try:
+        image = assemble([line.instr for line in lines])
+    except EncodeError as error:
+        raise UserError(
+            f"the parts of {plan.method} lie too far apart: {error}; choose more levels", Exit.LIMITS
+        ) from None
+    return Compiled(plan, isa, code, registers, written, lines, image)
 
 
 def layout(functions: Sequence[Function], isa: Isa) -> tuple[Line, ...]:
@@ -68,16 +75,15 @@ def layout(functions: Sequence[Function], isa: Isa) -> tuple[Line, ...]:
     placed: list[tuple[Op, str, tuple[str, ...], int]] = []  # operation, its function, labels, address in bytes
     places: dict[str, int] = {}
     address = 0
-    for function in functions:
-        labels: list[str] = [function.name] if function.name else []
-        for op in function.ops:
-            if op.insn == "label":
-                labels.append(f"{function.name}_{op.args[0]}")
-                continue
-            places |= dict.fromkeys(labels, address)
-            placed.append((op, function.name, tuple(labels), address))
-            address += isa.insns[op.insn].size
-            labels = []
+    labels: list[str] = []
+    for name, op in in_order(functions, isa):
+        if op.insn == "label":
+            labels.append(str(op.args[0]))
+            continue
+        places |= dict.fromkeys(labels, address)
+        placed.append((op, name, tuple(labels), address))
+        address += isa.insns[op.insn].size
+        labels = []
     lines = []
     for op, name, labels_here, at in placed:
         target = next((arg.name for arg in op.args if isinstance(arg, Label)), "")
@@ -89,3 +95,30 @@ def layout(functions: Sequence[Function], isa: Isa) -> tuple[Line, ...]:
         lines.append(Line(Instr(isa.insns[op.insn], operands), op.heading, op.comment, labels_here, target))
     return tuple(lines)
 
+
+def in_order(functions: Sequence[Function], isa: Isa) -> Iterator[tuple[str, Op]]:
+    """(function's name, operation) as they stand in memory; a function begins with a label, and all are its own."""
+    entry, *others = functions
+    behind = True
+    for op in entry.ops:
+        if op.insn == "functions":
+            behind = False
+            for index, function in enumerate(others):  # one jump over each, lest they are too long for one over all
+                yield "", Op(isa.jump, (Label(f"behind{index}"),))
+                yield from _labelled(function)
+                yield "", Op("label", (Label(f"_behind{index}"),))
+        else:
+            yield from _labelled(Function("", (op,), ()))
+    if behind:
+        for function in others:
+            yield from _labelled(function)
+
+
+def _labelled(function: Function) -> Iterator[tuple[str, Op]]:
+    if function.name:
+        yield function.name, Op("label", (Label(function.name),))
+    for op in function.ops:
+        if op.insn == "label":
+            yield function.name, Op("label", (Label(f"{function.name}_{op.args[0]}"),))
+        else:
+            yield function.name, op

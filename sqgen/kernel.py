@@ -9,7 +9,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from . import answers, frame, interpret, methods
-from .allocate import PressureError
 from .compile import Compiled, compile_plan
 from .contract import Verdict
 from .errors import Exit, UserError

@@ -16,20 +16,23 @@ from .places import folder
 from .plan import Plan, Step
 from .table import nearest
 
-
 Known = Callable[[str, str, int], Mapping[str, str]]  # good parameters of (method, operation, limbs)
 
 
 @dataclass(frozen=True)
 class Parameter:
     """A parameter of a method: a positive integer, several separated by commas if `many`, or one of the words
-    `choices`."""
+    `choices`.  A default may depend on the number of limbs."""
 
     name: str
     help: str
-    default: str
+    default: str | Callable[[int], str]
     many: bool = False
     choices: tuple[str, ...] = ()
+
+    def standard(self, limbs: int) -> str:
+        """The default for a number of that many limbs."""
+        return self.default if isinstance(self.default, str) else self.default(limbs)
 
 
 @dataclass(frozen=True)
@@ -123,11 +126,11 @@ def values(name: str, given: Mapping[str, str], columns: int, known: Known = _no
     words: dict[str, str] = {}
     for key, parameter in parameters.items():
         if parameter.choices:
-            words[key] = _word(name, parameter, given.get(key, parameter.default))
+            words[key] = _word(name, parameter, given.get(key, parameter.standard(columns // 2)))
         elif key in given:
             numbers[key] = _numbers(name, parameter, given[key], columns)
         else:
-            numbers[key] = tuple(min(int(part), columns) for part in parameter.default.split(","))
+            numbers[key] = tuple(min(int(part), columns) for part in parameter.standard(columns // 2).split(","))
     return Values(numbers, words, lambda method, op, limbs: plan(op, limbs, method, known(method, op, limbs), known))
 
 
@@ -161,7 +164,9 @@ def plan(op: str, limbs: int, name: str, given: Mapping[str, str], known: Known 
     if not does(name, op):
         raise UserError(f"method '{name}' cannot do {op}; these can: {', '.join(names(op))}")
     checked = values(name, given, 2 * limbs, known)
-    shown = tuple((p.name, checked.text(p.name)) for p in chosen.PARAMETERS if checked.words.get(p.name) != p.default)
+    shown = tuple(
+        (p.name, checked.text(p.name)) for p in chosen.PARAMETERS if checked.words.get(p.name) != p.standard(limbs)
+    )
     made = Plan(op, limbs, name, shown, tuple(chosen.steps(op, limbs, checked)))
     cover.check(made)
     return made

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import itertools
+import functools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -178,6 +179,11 @@ class Isa:
     insns: Mapping[str, Insn]
     slots: Mapping[str, int]
     widths: tuple[int, ...]
+
+    @functools.cached_property
+    def jump(self) -> str:
+        """The instruction that jumps."""
+        return next(name for name, insn in self.insns.items() if insn.control[:1] == ("jump",))
 
     def core(self, name: str) -> Core:
         """The core of that name; UserError with the nearest name otherwise."""
