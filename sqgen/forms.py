@@ -20,8 +20,8 @@ from heapq import heappop, heappush
 Form = dict[int, int]  # atom -> coefficient; never changed once made
 ONE = 0  # the atom that is always 1
 BUDGET = 100_000  # terms touched at most to show one carry impossible while walking
-SMALL = 4_000  # terms touched at most before other ways are tried
-IN_VAIN = 500_000  # terms touched at most in one proof to look for bounds that are not found
+SMALL = 4_000  # terms touched at most before other ways are tried; more for large operands
+MANY = 100  # times as many at most to reduce what carries came from
 ZERO: Form = {}
 
 
@@ -37,7 +37,8 @@ class Relation:
 class Atoms:
     """All atoms of one proof, numbered in the order they were made."""
 
-    def __init__(self) -> None:
+    def __init__(self, small: int = SMALL) -> None:
+        self.small = max(small, SMALL)
         self.low: list[int] = [1]
         self.high: list[int] = [1]
         self.public: list[bool] = [True]
@@ -194,14 +195,14 @@ class Atoms:
         """Whether the form can be shown to lie outside low..high."""
         return self._shown(form, fixed, budget, lambda least, greatest: greatest < low or least > high)
 
-    def bounded(self, form: Form, low: int, high: int, fixed: Mapping[int, int], budget: int = 4 * BUDGET) -> bool:
+    def bounded(self, form: Form, low: int, high: int, fixed: Mapping[int, int], budget: int = 0) -> bool:
         """Whether low <= form <= high can be shown for a sum of carries, by what they were carried out of.
 
         Each carry is replaced by (sum - digits below it) / 2^k; what was summed is reduced to operand limbs, so that
         it shows, for instance, that lo^2 + hi^2 - |lo - hi|^2 is not negative.
         """
-        limit = SMALL
-        while limit <= budget:
+        limit = self.small
+        while limit <= (budget or MANY * self.small):
             search = _Bounds(self, form, fixed)
             if search.reduced_until(lambda least, greatest: low <= least and greatest <= high, limit):
                 return True
@@ -217,7 +218,7 @@ class Atoms:
         """
         factors = {factor for atom in form for factor in self.factors.get(atom, (atom,))}
         carries = [atom for atom in sorted(factors) if self.is_bit(atom) and self._carried(atom)]
-        for ways, budget in ((self.within, SMALL), (self.bounded, 8 * SMALL))[: 2 if thorough else 1]:
+        for ways, budget in ((self.within, self.small), (self.bounded, 8 * self.small))[: 2 if thorough else 1]:
             found = False
             for carry in carries:
                 if (carry, ways.__name__) not in self.settled:
@@ -240,7 +241,7 @@ class Atoms:
         if ways({carry: 1}, 0, 0, {}, budget):
             return ZERO
         sign = max((sign for sign in self.signs if sign < carry), default=None)
-        if sign and all(self.within({carry: 1}, value, value, {sign: value}, SMALL) for value in (0, 1)):
+        if sign and all(self.within({carry: 1}, value, value, {sign: value}, self.small) for value in (0, 1)):
             return {sign: 1}
         return None
 
@@ -249,7 +250,7 @@ class Atoms:
         search = _Bounds(self, form, fixed)
         low, high = search.least(), search.greatest()
         while not wanted(low, high):
-            if search.touched > min(budget, IN_VAIN - self.in_vain) or not search.expand():
+            if search.touched > min(budget, MANY * self.small - self.in_vain) or not search.expand():
                 self.in_vain += search.touched
                 return False
             low, high = max(low, search.least()), min(high, search.greatest())

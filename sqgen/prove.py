@@ -23,6 +23,7 @@ from .table import Core
 STEPS = 1_000_000  # instructions walked at most, in all cases together
 STEPS_PER_PRODUCT = 16  # instructions walked at most in one case, for each product of limbs; rolled loops take about 14
 STEPS_BESIDE = 4096  # instructions that a case may take beside these
+TERMS_PER_PRODUCT = 4  # terms touched at most, for each product of limbs, in a first look for a bound
 CASES = 4096  # cases followed at most
 LOOK_AHEAD = 64  # instructions looked at to see whether a carry is dropped
 MOST_FIXED = 24  # digits of one case that have a value, before the proof gives up
@@ -50,7 +51,7 @@ class _Proof:
     def __init__(self, image: bytes, contract: Contract, core: Core, entry: int) -> None:
         self.image, self.contract, self.core, self.entry = image, contract, core, entry
         self.isa = contract.isa
-        self.atoms = Atoms()
+        self.atoms = Atoms(TERMS_PER_PRODUCT * contract.limbs**2)
         self.bases: dict[int, str] = {}
         self.initial: list[Value] = []
         self.operands: dict[str, list[int]] = {}

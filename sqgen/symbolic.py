@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, cast
 
 from .contract import Contract
-from .forms import BUDGET, ONE, SMALL, ZERO, Atoms, Form, Relation, combine, substitute
+from .forms import BUDGET, ONE, ZERO, Atoms, Form, Relation, combine, substitute
 from .meaning import LOCAL, LOST
 
 ANY = 1 << 64  # beyond every value that a pointer's overflow can have
@@ -195,7 +195,7 @@ class State:
         if (
             self.ignored(above)
             and not self.atoms.is_public(form)
-            and self.atoms.within(form, 0, size - 1, self.fixed, SMALL if self.atoms.signs else BUDGET)
+            and self.atoms.within(form, 0, size - 1, self.fixed, self.atoms.small if self.atoms.signs else BUDGET)
         ):
             return self.name(form, width), ZERO
         bits = [atom for atom in form if atom != ONE]
