@@ -323,6 +323,7 @@ class _Bounds:
 
         The digits below the highest ones stay: together they are what is left when those have been carried out.
         """
+        low, high = self.least(), self.greatest()
         self.expand_carries()
         self.reducing = True  # parts go back to the whole they are of
         waiting: list[tuple[int, int]] = []
@@ -343,8 +344,10 @@ class _Bounds:
                     if other not in self.form:
                         self.atoms.queue(other, self.fixed, waiting)
                     self.add(other, coefficient * factor)
-            if (not waiting or waiting[0][0] != pivot) and wanted(self.least(), self.greatest()):
-                return True
+            if not waiting or waiting[0][0] != pivot:
+                low, high = max(low, self.least()), min(high, self.greatest())
+                if wanted(low, high):
+                    return True
         return False
 
     def expand_carries(self) -> None:
