@@ -201,7 +201,7 @@ class Atoms:
         Each carry is replaced by (sum - digits below it) / 2^k; what was summed is reduced to operand limbs, so that
         it shows, for instance, that lo^2 + hi^2 - |lo - hi|^2 is not negative.
         """
-        limit = self.small
+        limit = 8 * self.small
         while limit <= (budget or MANY * self.small):
             search = _Bounds(self, form, fixed)
             if search.reduced_until(lambda least, greatest: low <= least and greatest <= high, limit):
@@ -269,7 +269,6 @@ class _Bounds:
         self.seen: set[int] = set()
         self.below: set[int] = set()  # digits below those that `expand_carries` replaced
         self.touched = 0  # terms changed so far
-        self.reducing = False
         for atom, coefficient in form.items():
             self.add(atom, coefficient)
 
@@ -283,7 +282,7 @@ class _Bounds:
         """Add coefficient * atom / 2^shift; an atom that this case has fixed is a number."""
         if atom in self.fixed:
             atom, coefficient = ONE, coefficient * self.fixed[atom]
-        elif atom in self.atoms.parts and not self.reducing:
+        elif atom in self.atoms.parts:
             for part, weight in self.atoms.parts[atom].items():
                 self.add(part, coefficient * weight)
             return
@@ -323,32 +322,50 @@ class _Bounds:
 
         The digits below the highest ones stay: together they are what is left when those have been carried out.
         """
-        low, high = self.least(), self.greatest()
+        least, greatest = self.least(), self.greatest()
         self.expand_carries()
-        self.reducing = True  # parts go back to the whole they are of
         waiting: list[tuple[int, int]] = []
         for atom in self.form:
-            self.atoms.queue(atom, self.fixed, waiting)
-        while waiting:
+            if atom not in self.below:
+                self.atoms.queue(atom, self.fixed, waiting)
+        while waiting and waiting[0][0] != 1:
             pivot, atom = heappop(waiting)
             coefficient = self.form.get(atom)
-            if coefficient is not None and atom not in self.below:
-                if pivot == 1:
-                    break
-                self.add(atom, -coefficient)
+            if coefficient is not None:
                 replacement = self.atoms.replaced(atom, -pivot, self.fixed)
                 self.touched += len(replacement)
                 if self.touched > budget:
-                    break
-                for other, factor in replacement.items():
-                    if other not in self.form:
-                        self.atoms.queue(other, self.fixed, waiting)
-                    self.add(other, coefficient * factor)
+                    return False
+                self.swap(atom, coefficient, replacement, waiting)
             if not waiting or waiting[0][0] != pivot:
-                low, high = max(low, self.least()), min(high, self.greatest())
-                if wanted(low, high):
+                least, greatest = max(least, self.least()), min(greatest, self.greatest())
+                if wanted(least, greatest):
                     return True
         return False
+
+    def swap(self, atom: int, coefficient: int, replacement: Form, waiting: list[tuple[int, int]]) -> None:
+        """Put coefficient * replacement in the place of coefficient * atom, and queue what is new.  As `add`, without
+        its detours: this is where the time goes."""
+        form, lows, highs = self.form, self.atoms.low, self.atoms.high
+        low = high = 0
+        for other, factor in ((atom, -1), *replacement.items()):
+            before = form.get(other, 0)
+            if not before and other not in self.below:
+                self.atoms.queue(other, self.fixed, waiting)
+            after = before + coefficient * factor
+            if after:
+                form[other] = after
+            else:
+                form.pop(other, None)
+            least, greatest = lows[other], highs[other]
+            high += (after * greatest if after > 0 else after * least) - (
+                before * greatest if before > 0 else before * least
+            )
+            low += (after * least if after > 0 else after * greatest) - (
+                before * least if before > 0 else before * greatest
+            )
+        self.low += low
+        self.high += high
 
     def expand_carries(self) -> None:
         """Replace highest digits until there are none; the digits below them are kept apart."""
