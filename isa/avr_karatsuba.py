@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from sqgen.code import Builder, Flag, Memory, Virtual
+from sqgen.plan import Difference, Slice
 
 from .avr_leaf import clear
 
@@ -67,6 +68,18 @@ class Loop:
     walks: Mapping[str, str]
     keep: Sequence[Virtual] = field(default=())
     group: int = GROUP
+
+    def keeping(self, *variables: Virtual | None) -> Loop:
+        """The same, with these alive through all turns."""
+        return replace(self, keep=[variable for variable in variables if variable])
+
+    def walking(self, base: str) -> Loop:
+        """The same over one of its buffers."""
+        return replace(self, walks={pointer: name for pointer, name in self.walks.items() if name == base})
+
+    def chain(self, name: str, zero: Virtual) -> Chain:
+        """A chain through all groups; a loop's first turn takes a carry too, which is none."""
+        return Chain(self.build, name, zero, clear(self.build, name) if self.looped else None)
 
     def over(self, count: int, starts: Mapping[str, int], body: Callable[[range, bool], None]) -> None:
         """body(limbs, whether they are the last) for `count` limbs; in a loop the pointers begin at `starts`."""
@@ -148,19 +161,15 @@ def negate(build: Builder, limbs: Sequence[Virtual], mask: Virtual, chain: Chain
     chain.run(limbs, lambda index: mask, indices)
 
 
-def stored_difference(loop: Loop, base: str, low: int, half: int, rest: int, into: int, zero: Virtual) -> Virtual:
-    """|low - high| of a buffer's limbs from `low` on and the `rest` after that `half`, stored to r[into..); its sign.
+def stored_difference(loop: Loop, step: Difference, zero: Virtual) -> Virtual:
+    """|low - high| of an operand's halves, stored where the step says; its sign as a mask.
 
     A short one stays in registers until its sign is known, a long one is negated where it lies.
     """
-    build = loop.build
-    low_limb, high_limb = Buffer(build, base, low, half), Buffer(build, base, low + half, rest)
-    chain = Chain(build, "borrow", zero, clear(build, "borrow") if loop.looped else None)
+    build, half = loop.build, step.into.count
+    low_limb, high_limb = (Buffer(build, part.name, part.first, part.count) for part in (step.left, step.right))
+    chain = loop.chain("borrow", zero)
     all_limbs: list[Virtual] = []
-
-    def store(limbs: Sequence[Virtual], indices: Sequence[int]) -> None:
-        for index, limb in zip(indices, limbs, strict=True):
-            build.memory("store", limb, Memory("r", into + index))
 
     def subtract(group: range, last: bool) -> None:
         limbs = limbs_of(low_limb, group)
@@ -169,29 +178,39 @@ def stored_difference(loop: Loop, base: str, low: int, half: int, rest: int, int
         if half <= RESIDENT and not loop.looped:
             all_limbs.extend(limbs)
         else:
-            store(limbs, group)
+            store(build, step.into.first + group.start, limbs)
 
-    def make_positive(group: range, last: bool) -> None:
-        limbs = limbs_of(Buffer(build, "r", into, half), group)
-        negate(build, limbs, sign, negation, group)
-        if not last:
-            negation.park()
-        store(limbs, group)
-
-    keep = [zero, *([chain.mask] if chain.mask else [])]
-    starts = {base: low, "r": into}
-    Loop(build, loop.looped, loop.walks, keep).over(half, starts, subtract)
+    starts = {part.name: part.first for part in (step.left, step.into)}
+    loop.keeping(zero, chain.mask).over(half, starts, subtract)
     sign = chain.mask
     assert sign is not None
     if all_limbs:
         negate(build, all_limbs, sign, Chain(build, "borrow", zero), range(half))
-        store(all_limbs, range(half))
-        return sign
-    negation = Chain(build, "borrow", zero, clear(build, "borrow") if loop.looped else None)
-    keep = [zero, sign, *([negation.mask] if negation.mask else [])]
-    over_result = {pointer: name for pointer, name in loop.walks.items() if name == "r"}
-    Loop(build, loop.looped, over_result, keep).over(half, starts, make_positive)
+        store(build, step.into.first, all_limbs)
+    else:
+        negate_stored(loop, step.into, sign, zero)
     return sign
+
+
+def negate_stored(loop: Loop, where: Slice, sign: Virtual, zero: Virtual) -> None:
+    """Negate a slice of the result where it lies if the mask is all ones."""
+    chain = loop.chain("borrow", zero)
+    source = Buffer(loop.build, where.name, where.first, where.count)
+
+    def negate_group(group: range, last: bool) -> None:
+        limbs = limbs_of(source, group)
+        negate(loop.build, limbs, sign, chain, group)
+        if not last:
+            chain.park()
+        store(loop.build, where.first + group.start, limbs)
+
+    loop.walking(where.name).keeping(zero, sign, chain.mask).over(where.count, {where.name: where.first}, negate_group)
+
+
+def store(build: Builder, column: int, limbs: Sequence[Virtual]) -> None:
+    """Store limbs to the result, the first one to this column."""
+    for position, limb in enumerate(limbs):
+        build.memory("store", limb, Memory("r", column + position))
 
 
 @dataclass(frozen=True)
@@ -224,20 +243,23 @@ class Middle:
 class Recombination:
     """r = L + X^2 H becomes L + X (L + H - M) + X^2 H, X being 2^(limb bits * half).
 
-    Three chains run side by side: L + H, less M, plus what lies there.  In the lower half of the middle the upper half of
-    L is what lies there; it is kept, since the upper half of the middle needs it again.  `sign` is a mask, all ones if M
-    is to be added: M is then complemented, and one is borrowed at first and given back above.
+    Three chains run side by side: L + H, less M, plus what lies there.  In the lower half of the middle the upper
+    half of L is what lies there; it is kept, since the upper half of the middle needs it again.  `sign` is a mask, all
+    ones if M is to be added: M is then complemented, and one is borrowed at first and given back above.  `halves` are
+    the limbs of the low and of the high half.
     """
 
-    def __init__(self, loop: Loop, half: int, rest: int, middle: Middle, sign: Virtual | None, zero: Virtual) -> None:
-        self.loop, self.build, self.half, self.rest = loop, loop.build, half, rest
+    def __init__(
+        self, loop: Loop, halves: tuple[int, int], middle: Middle, *, sign: Virtual | None, zero: Virtual
+    ) -> None:
+        self.loop, self.build = loop, loop.build
+        self.half, self.rest = half, rest = halves
         self.middle, self.sign, self.zero = middle, sign, zero
         self.low = Buffer(self.build, "r", 0, 2 * half)
         self.high = Buffer(self.build, "r", 2 * half, 2 * rest)
-        looped = loop.looped
-        self.sums = Chain(self.build, "carry", zero, clear(self.build, "carry") if looped else None)
+        self.sums = loop.chain("carry", zero)
         self.less = Chain(self.build, "borrow", zero, self.first_borrow())
-        self.lifted = Chain(self.build, "carry", zero, clear(self.build, "lifted") if looped else None)
+        self.lifted = loop.chain("lifted", zero)
         self.top: Virtual | None = None
 
     def first_borrow(self) -> Virtual | None:
@@ -250,9 +272,8 @@ class Recombination:
 
     def all_steps(self) -> None:
         half, rest = self.half, self.rest
-        chains = [chain.mask for chain in (self.sums, self.less, self.lifted)]
-        keep = [limb for limb in (self.zero, self.sign, *chains) if limb]
-        loop = replace(self.loop, keep=keep)
+        alive = (self.zero, self.sign, self.sums.mask, self.less.mask, self.lifted.mask)
+        loop = self.loop.keeping(*alive)
         loop.over(half, {"r": 0, "m": 0}, self.lower)
         loop.over(half, {"r": 2 * half, "m": half}, self.upper)
         if self.loop.looped:
@@ -261,11 +282,8 @@ class Recombination:
         count = 2 * rest - half
         if count > 0:
             assert self.top is not None
-            over_result = {pointer: name for pointer, name in self.loop.walks.items() if name == "r"}
             self.less.carry = None
-            Loop(self.build, self.loop.looped, over_result, [self.zero, self.top, *keep]).over(
-                count, {"r": 3 * half}, self.above
-            )
+            replace(loop.walking("r").keeping(self.top, *alive), group=GROUP).over(count, {"r": 3 * half}, self.above)
 
     def carries(self) -> Virtual:
         """What L + H - M carries out, but for the borrow that is still to come."""
@@ -282,9 +300,8 @@ class Recombination:
         return limb
 
     def store(self, column: int, limbs: Sequence[Virtual]) -> None:
-        for position, limb in enumerate(limbs):
-            if column + position < 2 * (self.half + self.rest):
-                self.build.memory("store", limb, Memory("r", column + position))
+        """Store limbs of the middle; those above the result are zero."""
+        store(self.build, column, limbs[: max(0, 2 * (self.half + self.rest) - column)])
 
     def lower(self, group: range, last: bool) -> None:
         """Columns half .. 2 half - 1."""

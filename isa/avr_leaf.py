@@ -49,6 +49,7 @@ class Leaf:
         build: Builder,
         left: list[Virtual],
         right: list[Virtual],
+        *,
         out: Callable[[int, Virtual], None] | None = None,
         zero: Virtual | None = None,
     ) -> None:

@@ -117,7 +117,8 @@ class InPlace:
         def keep(column: int, limb: Virtual) -> None:
             kept.append(clear(self.build, "m") if limb is self.zero else limb)
 
-        Leaf(step.plan, self.build, left, right, store if step.into.name == "r" else keep, self.zero).all_steps()
+        out = store if step.into.name == "r" else keep
+        Leaf(step.plan, self.build, left, right, out=out, zero=self.zero).all_steps()
         self.vectors[step.into.name] = kept or self.vectors.get(step.into.name, [])
 
     def release(self, base: str, half: int) -> None:
@@ -142,7 +143,8 @@ class InPlace:
         loop = Loop(self.build, False, {}, group=TIGHT)
         middle = Middle(self.build, 2 * step.half, self.vectors[step.middle.name])
         sign = self.signs[0] if step.signs else None
-        Recombination(loop, step.half, self.plan.limbs - step.half, middle, sign, self.zero).all_steps()
+        halves = (step.half, self.plan.limbs - step.half)
+        Recombination(loop, halves, middle, sign=sign, zero=self.zero).all_steps()
 
 
 class Calling:
@@ -195,9 +197,7 @@ class Calling:
     def difference(self, step: Difference) -> None:
         base = step.left.name
         loop = Loop(self.build, self.looped, {self.walks[name]: name for name in (base, "r")})
-        sign = stored_difference(
-            loop, base, step.left.first, step.into.count, step.right.count, step.into.first, self.zero
-        )
+        sign = stored_difference(loop, step, self.zero)
         self.signs.append(sign)
         if len(self.signs) == 2:
             self.build.emit("eor", sign, self.signs[0], comment="all ones if M is to be added")
@@ -242,7 +242,8 @@ class Calling:
         self.build.mark("point", "Y", Memory("m", -(self.depth + 1)))
         loop = Loop(self.build, self.looped, {"Z": "r", "Y": "m"})
         middle = Middle(self.build, 2 * step.half)
-        Recombination(loop, step.half, self.plan.limbs - step.half, middle, sign, self.zero).all_steps()
+        halves = (step.half, self.plan.limbs - step.half)
+        Recombination(loop, halves, middle, sign=sign, zero=self.zero).all_steps()
 
     # ---- a part that is called, then steps in place -----------------------------------------------------------
 

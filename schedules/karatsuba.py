@@ -68,9 +68,9 @@ def level(a: Slice, b: Slice, levels: int, values: Values) -> Iterator[Step]:
     middle = Slice("m", 0, 2 * half)
     differences = [Difference("a_lo < a_hi", d, low[0], high[0]), Difference("b_lo < b_hi", e, low[1], high[1])]
     inner, smaller = plan(half, levels - 1, values), plan(n - half, levels - 1, values)
-    form_low = (Block("L"), Part(inner, Slice("r", 0, 2 * half), *low, called))
-    form_high = (Block("H"), Part(smaller, Slice("r", 2 * half, 2 * (n - half)), *high, called))
-    form_middle = (Block("M"), *differences, Part(inner, middle, d, e, called))
+    form_low: tuple[Step, ...] = (Block("L"), Part(inner, Slice("r", 0, 2 * half), *low, called))
+    form_high: tuple[Step, ...] = (Block("H"), Part(smaller, Slice("r", 2 * half, 2 * (n - half)), *high, called))
+    form_middle: tuple[Step, ...] = (Block("M"), *differences, Part(inner, middle, d, e, called))
     parts = (form_middle, form_low, form_high) if called else (form_low, form_high, form_middle)
     for part in parts:
         yield from part

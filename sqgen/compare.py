@@ -150,7 +150,7 @@ def points(request: Spec, method: str) -> list[Spec]:
         (number.name, value)
         for number in taken
         if not number.choices
-        for value in values(number, best.get(number.name, number.default), 2 * what.limbs)
+        for value in values(number, best.get(number.name, number.standard(what.limbs)), what.limbs)
     ]
     combined = [{**best, **dict(choice)} for choice in itertools.product(*words)]
     tried = [best, *combined, *({**each, name: value} for name, value in numbers for each in combined)]
@@ -167,12 +167,12 @@ def points(request: Spec, method: str) -> list[Spec]:
     return list(found.values())
 
 
-def values(parameter: Parameter, known: str, most: int) -> list[str]:
-    """A few values of a parameter that is a number, at most `most`: small ones, the neighbours of the best one known,
-    the default."""
+def values(parameter: Parameter, known: str, limbs: int) -> list[str]:
+    """A few values of a parameter that is a number, for operands of so many limbs: small ones, the neighbours of the
+    best one known, the default."""
     near = [int(known) - 1, int(known) + 1] if known.isdigit() else []
-    numbers = sorted({number for number in (*VALUES, *near) if 1 <= number <= most})
-    return list(dict.fromkeys([*map(str, numbers), parameter.default]))
+    numbers = sorted({number for number in (*VALUES, *near) if 1 <= number <= 2 * limbs})
+    return list(dict.fromkeys([*map(str, numbers), parameter.standard(limbs)]))
 
 
 def row_of(made: kernel.Kernel) -> Row:

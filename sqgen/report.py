@@ -290,6 +290,7 @@ def methods_table() -> str:
 
 
 def parameter_line(parameter: methods.Parameter) -> str:
-    """Name, what it is for, the words it may take if it takes words, and the default."""
+    """Name, what it is for, the words it may take if it takes words, and the default, if it is one for all sizes."""
     words = f": {' or '.join(parameter.choices)}" if parameter.choices else ""
-    return f"{parameter.name}: {parameter.help}{words} [{parameter.default}]"
+    default = parameter.default if isinstance(parameter.default, str) else "by size"
+    return f"{parameter.name}: {parameter.help}{words} [{default}]"

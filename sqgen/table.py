@@ -7,8 +7,8 @@ the one entry.  `docs/table.md` describes the fields.
 from __future__ import annotations
 
 import difflib
-import itertools
 import functools
+import itertools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path

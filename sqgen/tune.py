@@ -107,7 +107,7 @@ def number(price: Price, limbs: int, parameter: Parameter, fixed: Given) -> Foun
     """The best value found, for a parameter that is a number: all of them at first, then those near the last answer,
     which `fixed` has, and the default, lest a local best be followed."""
     around = int(fixed.get(parameter.name, 0))
-    tried = {around - 1, around, around + 1, int(parameter.default)} if around else range(1, MOST_VALUES + 1)
+    tried = {around - 1, around, around + 1, int(parameter.standard(limbs))} if around else range(1, MOST_VALUES + 1)
     cycles, value = min(
         (price({**fixed, parameter.name: str(value)}), value) for value in tried if 1 <= value <= 2 * limbs
     )

@@ -38,11 +38,8 @@ def operation(name: str) -> str:
 
 def plan_of(name: str) -> Plan:
     """The small plan that is drawn."""
-    given = {
-        parameter.name: str(SMALL)
-        for parameter in methods.method(name).PARAMETERS
-        if not parameter.many and parameter.default.isdigit() and int(parameter.default) > SMALL
-    }
+    numbers = [each for each in methods.method(name).PARAMETERS if not (each.many or each.choices)]
+    given = {each.name: str(SMALL) for each in numbers if int(each.standard(LIMBS)) > SMALL}
     return methods.plan(operation(name), LIMBS, name, given)
 
 
