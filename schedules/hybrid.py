@@ -25,6 +25,11 @@ OPS = ("mul",)
 PARAMETERS = (Parameter("d", "limbs of each operand in a block", "2"),)
 
 
+def points(n: int) -> list[dict[str, str]]:
+    """Blocks of more than one cell: of one it is product scanning."""
+    return [{"d": str(d)} for d in (2, 3, 4)]
+
+
 def steps(op: str, n: int, values: Values) -> Iterator[Step]:
     """The plan for n limbs; the last block of either operand is smaller where d does not divide n."""
     d = values.one("d")

@@ -30,6 +30,15 @@ PARAMETERS = (
 )
 
 
+def points(n: int) -> list[dict[str, str]]:
+    """Blocks of some widths, with what may be good for the multiplication."""
+    return [
+        {"block": block, **point}
+        for block in (("4", "5", "6") if n <= 40 else ("5",))
+        for point in karatsuba.points(n // 2)
+    ]
+
+
 def steps(op: str, n: int, values: Values) -> Iterator[Step]:
     """The plan for n limbs."""
     half = n // 2

@@ -49,6 +49,16 @@ PARAMETERS = (
 COMPACT = tuple({"levels": levels, "parts": "calls", "recombine": "looped"} for levels in ("1", "2", "3", "4"))
 
 
+def points(n: int) -> list[dict[str, str]]:
+    """Levels down to parts of 4 limbs, the innermost one in place where that fits the registers, or called."""
+    return [
+        {"levels": str(levels), "parts": parts}
+        for levels in range(max(1, int(enough(n)) - 1), 6)
+        if n >> levels >= 4
+        for parts in ("inline", "calls")
+    ] or [{}]
+
+
 def steps(op: str, n: int, values: Values) -> Iterator[Step]:
     """The plan for n limbs."""
     a, b = Slice("a", 0, n), Slice("b", 0, n)

@@ -20,7 +20,9 @@ from collections.abc import Iterator
 from sqgen.methods import Parameter, Values
 from sqgen.plan import Block, Difference, Part, Plan, Recombine, Slice, Step
 
-from .karatsuba import enough, rolled
+from .karatsuba import enough, points, rolled
+
+__all__ = ["COMPACT", "OPS", "PARAMETERS", "REFERENCE", "TITLE", "points", "steps"]
 
 TITLE = "Karatsuba squaring, three squares"
 REFERENCE = "HS15"

@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from . import answers, frame, interpret, methods
+from . import answers, frame, measure, methods
 from .compile import Compiled, compile_plan
 from .contract import Verdict
 from .errors import Exit, UserError
@@ -16,7 +16,7 @@ from .plan import Plan
 from .prove import prove
 from .spec import Spec
 from .table import Timing
-from .timing import Price, price, prices
+from .timing import Price, prices
 
 
 @dataclass(frozen=True)
@@ -131,15 +131,6 @@ def plan(spec: Spec, method: str, parameters: dict[str, str]) -> Plan:
     return methods.plan(spec.contract.op, spec.contract.limbs, method, parameters, known)
 
 
-def cycles(spec: Spec, compiled: Compiled) -> int:
-    """Cycles of a call."""
-    if not compiled.straight:
-        _, path = interpret.trace(compiled.image, spec.contract, spec.core, (0,) * (len(spec.contract.buffers) - 1))
-        return price(spec.contract.isa, spec.core, compiled.image, path).call
-    isa = spec.contract.isa
-    return sum(isa.cycles(line.instr.insn, spec.core) for line in compiled.lines)
-
-
 def stack(spec: Spec, compiled: Compiled) -> int:
     """Bytes below the return address: what the prologue pushes, or what the proof sees where that is not all."""
     isa = compiled.isa
@@ -151,7 +142,7 @@ def stack(spec: Spec, compiled: Compiled) -> int:
 
 def rank(spec: Spec, compiled: Compiled) -> int:
     """What the goal wants small."""
-    size, time = len(compiled.image), cycles(spec, compiled)
+    size, time = len(compiled.image), measure.cycles(compiled, spec.core)
     return {"speed": time, "size": size, "balanced": size * time}[spec.goal]
 
 

@@ -101,6 +101,12 @@ def compact(name: str) -> tuple[dict[str, str], ...]:
     return getattr(method(name), "COMPACT", ())
 
 
+def points(name: str, limbs: int) -> list[dict[str, str]]:
+    """Parameters that may be the fastest at that size, for a method that knows; else the defaults alone."""
+    found: Callable[[int], list[dict[str, str]]] = getattr(method(name), "points", lambda limbs: [{}])
+    return found(limbs)
+
+
 def picture(name: str) -> str:
     """The method's own account of itself: its module's docstring."""
     return inspect.cleandoc(method(name).__doc__)

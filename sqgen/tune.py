@@ -6,15 +6,16 @@ chance is involved: the same tree gives the same file.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import click
 from rich.progress import track
 
-from . import answers, methods
-from .allocate import PressureError
+from . import answers, measure, methods
 from .compile import compile_plan
 from .contract import OPS
+from .errors import UserError
 from .files import write_all
 from .methods import Parameter
 from .table import Isa
@@ -37,13 +38,13 @@ def tries(limbs: int) -> int:
 
 
 def cost(which: Isa, op: str, limbs: int, method: str, parameters: Given) -> int | None:
-    """Cycles of a call on the default core, None if it does not fit the registers."""
+    """Cycles of a call on the default core, None if it cannot be compiled: registers or reach do not suffice."""
+    known = functools.partial(answers.of_part, which)
     try:
-        compiled = compile_plan(methods.plan(op, limbs, method, parameters), which)
-    except PressureError:
+        compiled = compile_plan(methods.plan(op, limbs, method, parameters, known), which)
+    except UserError:
         return None
-    core = which.core(which.default_core)
-    return sum(which.cycles(line.instr.insn, core) for line in compiled.lines)
+    return measure.cycles(compiled, which.core(which.default_core))
 
 
 def neighbours(widths: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
@@ -115,15 +116,19 @@ def number(price: Price, limbs: int, parameter: Parameter, fixed: Given) -> Foun
 
 
 def tuned(which: Isa, op: str, limbs: int, method: str, before: Given) -> Found:
-    """The best parameters found, one after the other, from the answer `before`, which was for the size below.
-
-    Words are no matter of search: they stay at their default.
-    """
+    """The best parameters found: those of the method's own points, or one parameter after the other, from the answer
+    `before`, which was for the size below.  Words that no point names stay at their default."""
 
     def price(parameters: Given) -> int:
         return cost(which, op, limbs, method, parameters) or NEVER
 
-    found: Found = (NEVER, before)
+    found: Found = min(
+        ((price(point), point) for point in methods.points(method, limbs)),
+        key=lambda one: (one[0], list(one[1].items())),
+    )
+    if found[1]:
+        return found
+    found = (found[0], before)
     for parameter in methods.method(method).PARAMETERS:
         if not parameter.choices:
             search_one = widths if parameter.many else number
@@ -131,57 +136,50 @@ def tuned(which: Isa, op: str, limbs: int, method: str, before: Given) -> Found:
     return found
 
 
-def searched(method: str) -> bool:
-    """Whether the method has a parameter that is searched."""
-    return any(not parameter.choices for parameter in methods.method(method).PARAMETERS)
-
-
-def best(which: Isa, op: str, limbs: int, before: dict[str, Found]) -> dict[str, Found]:
+def best(which: Isa, op: str, limbs: int, names: Sequence[str], before: dict[str, Found]) -> dict[str, Found]:
     """By method, (cycles of a call, parameters) of the best kernel found; `before`: the answers for the size below.
 
     Parameters are searched only for methods that are not far behind without.
     """
-    found = {method: (cost(which, op, limbs, method, {}) or NEVER, EMPTY) for method in methods.names(op)}
+    found = {method: (cost(which, op, limbs, method, {}) or NEVER, EMPTY) for method in names}
     limit = HOPELESS * min(cycles for cycles, _ in found.values())
     for method, (cycles, _) in found.items():
-        if searched(method) and cycles <= limit:
+        if methods.points(method, limbs) != [{}] or (methods.method(method).PARAMETERS and cycles <= limit):
             found[method] = tuned(which, op, limbs, method, before.get(method, (0, EMPTY))[1])
-    return found
+    return {method: one for method, one in found.items() if one[0] < NEVER}
 
 
 @click.command()
 @click.option("--isa", "name", required=True, help="Instruction set.")
+@click.option("--method", "names", multiple=True, help="Only these methods; what is known of others stays.")
+@click.option("--least", default=16, show_default=True, help="Smallest size in bits.")
 @click.option("--most", default=512, show_default=True, help="Largest size in bits.")
-def main(name: str, most: int) -> None:
+def main(name: str, names: tuple[str, ...], least: int, most: int) -> None:
     """Search, and write the answers' file."""
     which = isa(name)
-    sizes = range(2, most // which.limb_bits + 1)
-    fastest: list[str] = []
-    tables: list[str] = []
+    lines = ["# Found by `make answers`; sqgen/answers.py reads it."]
     for op in OPS:
+        chosen = [method for method in methods.names(op) if not names or method in names]
         found: dict[int, dict[str, Found]] = {}
-        for limbs in track(sizes, description=f"{name}, {op}"):
-            found[limbs] = best(which, op, limbs, found.get(limbs - 1, {}))
-        fastest += ["", f"[fastest.{op}]"]
-        for limbs, rows in found.items():
-            winner = min(rows, key=lambda method: (rows[method][0], len(rows[method][1]), method))
-            fastest.append(f'{limbs * which.limb_bits} = "{winner}"')
+        for limbs in track(range(least // which.limb_bits, most // which.limb_bits + 1), description=f"{name}, {op}"):
+            found[limbs] = best(which, op, limbs, chosen, found.get(limbs - 1, {})) if chosen else {}
         for method in methods.names(op):
-            tables += rows_of(which, method, op, {limbs: rows[method] for limbs, rows in found.items()})
+            rows = {int(bits): text(row) for bits, row in answers.rows(which, method, op).items()}
+            for limbs, all_found in found.items():
+                if method in all_found:
+                    cycles, parameters = all_found[method]
+                    rows[limbs * which.limb_bits] = text({**parameters, answers.CYCLES: cycles})
+            if rows:
+                lines += ["", f"[{method}.{op}]", *(f"{bits} = {rows[bits]}" for bits in sorted(rows))]
     path = answers.path(which)
-    lines = ["# Found by `make answers`; sqgen/answers.py reads it.", *fastest, *tables]
     write_all(path.parent, {path.name: "\n".join(lines) + "\n"})
     click.echo(f"wrote {path}")
 
 
-def rows_of(which: Isa, method: str, op: str, found: dict[int, Found]) -> list[str]:
-    """A method's part of the file: the sizes for which parameters were found."""
-    rows = []
-    for limbs, (cycles, parameters) in found.items():
-        if parameters:
-            inside = ", ".join(f'{key} = "{value}"' for key, value in parameters.items())
-            rows.append(f"{limbs * which.limb_bits} = {{ {inside} }}  # {cycles} cycles a call")
-    return ["", f"[{method}.{op}]", *rows] if rows else []
+def text(row: Mapping[str, str | int]) -> str:
+    """One row as TOML."""
+    shown = (f'{key} = "{value}"' if isinstance(value, str) else f"{key} = {value}" for key, value in row.items())
+    return f"{{ {', '.join(shown)} }}"
 
 
 if __name__ == "__main__":
