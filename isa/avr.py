@@ -15,7 +15,8 @@ from sqgen.table import Isa
 from .avr_address import address
 from .avr_parts import Module
 
-NEEDS = ("mul", "movw")  # instructions a core must have
+NEEDS = ("mul", "movw")
+PARTS = True
 
 
 def lower(plan: Plan, isa: Isa) -> Code:

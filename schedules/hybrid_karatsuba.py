@@ -1,4 +1,4 @@
-"""Hybrid Karatsuba squaring [HK]: the rectangle a_lo * a_hi by Karatsuba, the two triangles by sliding block doubling.
+"""Hybrid Karatsuba squaring [HKS]: a_lo * a_hi by Karatsuba, the two triangles by sliding block doubling.
 
     columns  7 6 5 4 3 2 1 0        k  a_lo * a_hi by one Karatsuba multiplication, stored
              * o k k                o  off the diagonal, summed by product scanning; * on it

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from . import allocate, frame
+from . import allocate, frame, methods
 from .code import Code, Function, Label, Op
 from .encode import EncodeError, Instr, assemble
 from .errors import Exit, UserError
@@ -48,8 +48,14 @@ class Compiled:
 
 
 def compile_plan(plan: Plan, isa: Isa) -> Compiled:
-    """Bytes for a plan, not yet proved.  Raises PressureError where the registers do not suffice."""
+    """Bytes for a plan, not yet proved.
+
+    Raises PressureError where the registers do not suffice, UserError for parts that the instruction set's idioms
+    cannot form, or that lie too far apart.
+    """
     rules = idioms(isa)
+    if not rules.PARTS:
+        require_whole(plan, isa)
     code = rules.lower(plan, isa)
     allocated = []
     for function in code.functions:
@@ -68,6 +74,16 @@ def compile_plan(plan: Plan, isa: Isa) -> Compiled:
             f"the parts of {plan.method} lie too far apart: {error}; choose more levels", Exit.LIMITS
         ) from None
     return Compiled(plan, isa, code, registers, written, lines, image)
+
+
+def require_whole(plan: Plan, isa: Isa) -> None:
+    """UserError for a plan with parts, with the methods that have none."""
+    if not any(plan.parts()):
+        return
+    whole = [name for name in methods.names(plan.op) if not any(methods.plan(plan.op, plan.limbs, name, {}).parts())]
+    raise UserError(
+        f"method '{plan.method}' is made of parts, which sqgen cannot form on {isa.name}; take {', '.join(whole)}"
+    )
 
 
 def layout(functions: Sequence[Function], isa: Isa) -> tuple[Line, ...]:

@@ -17,7 +17,8 @@ from .tables import TABLES
 class Idioms(Protocol):
     """What an idiom module offers."""
 
-    NEEDS: tuple[str, ...]
+    NEEDS: tuple[str, ...]  # instructions a core must have
+    PARTS: bool  # whether it can form a product of parts: differences, calls, Karatsuba's last step
 
     def lower(self, plan: Plan, isa: Isa) -> Code: ...
     def finish(self, code: Code, isa: Isa) -> Code: ...

@@ -1,7 +1,7 @@
 """What the papers print: one file each in `papers/`, read here.
 
     key = "SBD13"                       # of docs/bibliography.md
-    isa = "avr"
+    isa = "..."
     core = "atmega128"
     [reasons.sbd]                       # why ours differ, by method, or "sbd -p block=4", direction and columns
     fewer."load store" = "..."

@@ -140,7 +140,8 @@ def test_a_store_beside_a_limb_is_refused() -> None:
 
 def test_auto_takes_the_fastest_method() -> None:
     chosen = kernel.make(spec(toy(), 64, op="mul"))
-    costs = {method: made("mul", 64, method).price.call for method in methods.names("mul")}
+    whole = [method for method in methods.names("mul") if not any(methods.plan("mul", 4, method, {}).parts())]
+    costs = {method: made("mul", 64, method).price.call for method in whole}
     assert chosen.price.call == min(costs.values()) == costs[chosen.compiled.plan.method] < costs["operand-scanning"]
 
 
@@ -153,6 +154,27 @@ def test_a_core_without_the_multiplier_is_refused() -> None:
 def test_a_size_is_a_multiple_of_the_toys_limbs() -> None:
     with pytest.raises(UserError, match="nearest sizes are 32 and 48"):
         spec(toy(), 40)
+
+
+@pytest.mark.parametrize(
+    ("op", "method"), [("mul", "karatsuba"), ("sqr", "karatsuba-squaring"), ("sqr", "hybrid-karatsuba")]
+)
+def test_a_method_made_of_parts_is_refused_with_those_to_take_instead(op: str, method: str) -> None:
+    with pytest.raises(UserError) as caught:
+        made(op, 128, method)
+    message = str(caught.value)
+    assert message.startswith(f"method '{method}' is made of parts, which sqgen cannot form on toy; take ")
+    offered = message.partition("; take ")[2].split(", ")
+    assert {"product-scanning", "operand-scanning" if op == "mul" else "sbd"} <= set(offered)
+    assert not [name for name in offered if "karatsuba" in name]
+
+
+@pytest.mark.parametrize("goal", ["speed", "size", "balanced"])
+@pytest.mark.parametrize("op", ["sqr", "mul"])
+def test_auto_leaves_out_methods_made_of_parts(op: str, goal: str) -> None:
+    for bits in (64, 128):
+        tried = kernel.candidates(spec(toy(), bits, op=op, goal=goal))
+        assert tried and not [each.plan.method for each in tried if any(each.plan.parts())]
 
 
 def test_too_wide_a_block_names_its_place_and_the_registers() -> None:
@@ -192,9 +214,9 @@ def test_every_stage_can_be_printed_and_every_file_is_written_with_the_toys_own_
 
 
 def test_no_module_names_an_instruction_set() -> None:
-    """Only the command line's examples do, and what it shows a picture for when nobody says which."""
+    """Only the command line's words and examples do, and what it shows a picture for when nobody says which."""
     for path in sorted((TESTS.parent / "sqgen").glob("*.py")):
-        if path.name != "cli.py":
+        if not path.name.startswith("cli"):
             assert not re.search("avr", path.read_text(), re.IGNORECASE), path.name
 
 

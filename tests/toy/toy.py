@@ -16,6 +16,7 @@ from sqgen.plan import Apart, Block, Double, Join, Load, Plan, Product, Store
 from sqgen.table import Isa
 
 NEEDS = ("mul", "mac")
+PARTS = False  # no stack, no calls
 POINTERS = {"r": "g0", "a": "g1", "b": "g2"}
 
 
