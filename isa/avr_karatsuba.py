@@ -91,12 +91,12 @@ class Loop:
         begin, end = build.label("loop"), build.label("end")
         for base in self.walks.values():
             build.mark("walk", Memory(base, starts[base]))
-        build.emit("ldi", COUNTER, count // GROUP)
+        build.emit("ldi", COUNTER, count // self.group)
         build.mark("label", begin)
         self.point(starts, 0)
-        body(range(GROUP), False)
+        body(range(self.group), False)
         for base in self.walks.values():
-            build.mark("walk", Memory(base, starts[base] + GROUP))
+            build.mark("walk", Memory(base, starts[base] + self.group))
         build.emit("dec", COUNTER)
         build.mark("breq", end)
         build.mark("rjmp", begin, reads=self.keep)
@@ -283,7 +283,9 @@ class Recombination:
         if count > 0:
             assert self.top is not None
             self.less.carry = None
-            replace(loop.walking("r").keeping(self.top, *alive), group=GROUP).over(count, {"r": 3 * half}, self.above)
+            replace(loop.walking("r").keeping(self.top, *alive), group=loop.group if loop.looped else GROUP).over(
+                count, {"r": 3 * half}, self.above
+            )
 
     def carries(self) -> Virtual:
         """What L + H - M carries out, but for the borrow that is still to come."""

@@ -7,6 +7,8 @@ the pointers b, a, r, each low byte first; M.  After each call Y is set to the s
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from sqgen.code import Builder, Code, Function, Label, Memory, Virtual
 from sqgen.plan import Block, Difference, Part, Plan, Product, Recombine, Slice
 from sqgen.table import Isa
@@ -14,6 +16,7 @@ from sqgen.table import Isa
 from .avr_address import moves, reserve, stack_pointer_to
 from .avr_karatsuba import (
     COUNTER,
+    GROUP,
     TIGHT,
     Buffer,
     Loop,
@@ -49,7 +52,7 @@ class Module:
         return Code((self.function("", build, plan), *self.functions))
 
     def function(self, name: str, build: Builder, plan: Plan) -> Function:
-        looped = any(isinstance(step, Recombine) and step.looped for step in plan.steps)
+        looped = any(isinstance(step, Recombine) and step.turn for step in plan.steps)
         registers = tuple(r for r in pool(self.isa, pointers(plan)) if not (looped and r == COUNTER))
         return Function(name, tuple(build.ops), registers)
 
@@ -159,7 +162,7 @@ class Calling:
 
     def all_steps(self) -> None:
         recombination = next((step for step in self.plan.steps if isinstance(step, Recombine)), None)
-        self.looped = recombination is not None and recombination.looped and self.even()
+        self.turn = recombination.turn if recombination and self.even(recombination.turn) else 0
         if recombination:
             self.reserved = 2 * recombination.half
             self.build.raw(reserve(self.reserved))
@@ -180,9 +183,12 @@ class Calling:
                     self.recombine(step)
         self.build.raw(reserve(-(self.reserved + self.depth)))
 
-    def even(self) -> bool:
-        """Whether the limbs of both halves make whole groups, so that a loop can go over them."""
-        return self.plan.limbs % 16 == 0
+    def even(self, turn: int) -> bool:
+        """Whether the limbs of both halves make whole turns of a loop."""
+        return bool(turn) and self.plan.limbs % (2 * turn) == 0
+
+    def loop(self, walks: Mapping[str, str]) -> Loop:
+        return Loop(self.build, bool(self.turn), walks, group=self.turn or GROUP)
 
     def save(self) -> None:
         """Push the pointers."""
@@ -196,7 +202,7 @@ class Calling:
 
     def difference(self, step: Difference) -> None:
         base = step.left.name
-        loop = Loop(self.build, self.looped, {self.walks[name]: name for name in (base, "r")})
+        loop = self.loop({self.walks[name]: name for name in (base, "r")})
         sign = stored_difference(loop, step, self.zero)
         self.signs.append(sign)
         if len(self.signs) == 2:
@@ -240,7 +246,7 @@ class Calling:
             self.build.emit("ldd_y", sign, self.slots["sign"])
         self.build.mark("point", "Z", Memory("r", 0))
         self.build.mark("point", "Y", Memory("m", -(self.depth + 1)))
-        loop = Loop(self.build, self.looped, {"Z": "r", "Y": "m"})
+        loop = self.loop({"Z": "r", "Y": "m"})
         middle = Middle(self.build, 2 * step.half)
         halves = (step.half, self.plan.limbs - step.half)
         Recombination(loop, halves, middle, sign=sign, zero=self.zero).all_steps()

@@ -44,9 +44,14 @@ PARAMETERS = (
     ),
     Parameter("parts", "the innermost level in place, or as calls", "calls", choices=("inline", "calls")),
     Parameter("recombine", "the last step of a level that calls", rolled, choices=("unrolled", "looped")),
+    Parameter("turn", "limbs done in one turn of a loop", "8"),
 )
 
-COMPACT = tuple({"levels": levels, "parts": "calls", "recombine": "looped"} for levels in ("1", "2", "3", "4"))
+COMPACT = tuple(
+    {"levels": str(levels), "parts": "calls", "recombine": "looped", "turn": turn}
+    for levels in range(1, 6)
+    for turn in ("2", "4", "8")
+)
 
 
 def points(n: int) -> list[dict[str, str]]:
@@ -85,8 +90,8 @@ def level(a: Slice, b: Slice, levels: int, values: Values) -> Iterator[Step]:
     for part in parts:
         yield from part
     yield Block("L + H - M")
-    looped = called and values.word("recombine") == "looped"
-    yield Recombine(half, middle, tuple(each.sign for each in differences), looped)
+    turn = values.one("turn") if called and values.word("recombine") == "looped" else 0
+    yield Recombine(half, middle, tuple(each.sign for each in differences), turn)
 
 
 def plan(n: int, levels: int, values: Values) -> Plan:

@@ -33,9 +33,14 @@ PARAMETERS = (
     Parameter("leaf", "the method of the innermost squares", "sbd", choices=("sbd", "product-scanning")),
     Parameter("parts", "the innermost level in place, or as calls", "calls", choices=("inline", "calls")),
     Parameter("recombine", "the last step of a level that calls", rolled, choices=("unrolled", "looped")),
+    Parameter("turn", "limbs done in one turn of a loop", "8"),
 )
 
-COMPACT = tuple({"levels": levels, "parts": "calls", "recombine": "looped"} for levels in ("1", "2", "3", "4"))
+COMPACT = tuple(
+    {"levels": str(levels), "parts": "calls", "recombine": "looped", "turn": turn}
+    for levels in range(1, 6)
+    for turn in ("2", "4", "8")
+)
 
 
 def steps(op: str, n: int, values: Values) -> Iterator[Step]:
@@ -58,7 +63,8 @@ def level(n: int, levels: int, values: Values) -> Iterator[Step]:
     for part in parts:
         yield from part
     yield Block("L + H - M")
-    yield Recombine(half, middle, (), called and values.word("recombine") == "looped")
+    turn = values.one("turn") if called and values.word("recombine") == "looped" else 0
+    yield Recombine(half, middle, (), turn)
 
 
 def plan(n: int, levels: int, values: Values) -> Plan:

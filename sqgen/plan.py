@@ -120,13 +120,13 @@ class Recombine:
     """Karatsuba's last step: the result holds L, 2 * `half` limbs, and H above; add L + H - M at column `half`.
 
     `middle` is |M|; it is negative if one of the two `signs` is and the other is not.  A square has no signs.
-    `looped`: by a loop over groups of columns.
+    `turn`: columns done in each turn of a loop, 0 for no loop.
     """
 
     half: int
     middle: Slice
     signs: tuple[str, ...]
-    looped: bool = False
+    turn: int = 0
 
 
 Step = Product | Double | Apart | Join | Gather | Load | Store | Block | Difference | Part | Recombine
