@@ -229,6 +229,7 @@ class _Proof:
                 state.memory["stack", depth - state.below()] = Return(following, part)
                 depth -= 1
             self.set_stack(state, depth)
+            state.calls += 1
             return target
         flag, wanted = instr.insn.control[1], int(instr.insn.control[2])
         value = self.decide(state, flag)
@@ -256,6 +257,7 @@ class _Proof:
         if target is None:
             return None
         self.set_stack(state, state.depth + self.core.pc_limbs)
+        state.calls -= 1
         return target
 
     def set_stack(self, state: State, depth: int) -> None:

@@ -78,6 +78,7 @@ class State:
     events: list[Event] = field(default_factory=list)
     depth: int = 0  # stack pointer, in limbs from its value at entry
     lowest: int = 0
+    calls: int = 0  # that have not returned: what an inner product drops is worth a look at once
     halfway: bool = False  # the stack pointer is half written
     stack_touched: bool = False  # the stack or what is watched, by the instruction that is being executed
 
@@ -97,6 +98,7 @@ class State:
             list(self.events),
             self.depth,
             self.lowest,
+            self.calls,
             self.halfway,
         )
 
@@ -154,7 +156,7 @@ class State:
             if digit is None:
                 found += self.fresh(rest, widths[index:], signs[index:], pointer)
                 if self.atoms.signs and widths[-1] == 1 and not pointer and self.ignored(slots[-1]):
-                    self.atoms.settle(found[-1], thorough=False)
+                    self.atoms.settle(found[-1], thorough=self.calls > 0)
                 return found
             found.append(digit[0])
             rest = digit[1]
