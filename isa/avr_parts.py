@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from sqgen.code import Builder, Code, Function, Label, Memory, Virtual
-from sqgen.plan import Block, Difference, Part, Plan, Product, Recombine, Slice
+from sqgen.errors import UserError
+from sqgen.plan import Block, Difference, Load, Part, Plan, Product, Recombine, Slice
 from sqgen.table import Isa
 
 from .avr_address import moves, reserve, stack_pointer_to
@@ -64,6 +65,12 @@ class Module:
         if not parts:
             Leaf(plan, build, *operands(build, plan)).all_steps()
         elif not any(part.called for part in parts):
+            for part in parts:
+                if any(isinstance(step, Load) for step in part.plan.steps):
+                    raise UserError(
+                        f"{part.plan.method} adds to what it has stored, which a part in place has not;"
+                        " choose parts=calls or another leaf"
+                    )
             InPlace(build, plan).all_steps()
         else:
             Calling(self, build, plan).all_steps()

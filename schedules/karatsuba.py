@@ -8,8 +8,8 @@
 
 With levels > 1 the parts are multiplied in the same way.  An odd number of limbs is split into a larger low half and a
 smaller high one.  The innermost level is formed in place, its middle product held in registers, or calls one leaf
-three times (`parts=calls`); the levels around it call it.  `signs=branch-free` combines M with a mask, which holds
-all ones if M is to be added; `branched` jumps over the exclusive-or, in arms of equal length.
+three times (`parts=calls`); the levels around it call it.  No branch looks at a sign: M is combined with a mask, which
+holds all ones if M is to be added.
 
 Cost: 3 M(n/2) and about 20 cycles for each limb of a half; called, 45.
 """
@@ -40,7 +40,10 @@ def rolled(n: int) -> str:
 PARAMETERS = (
     Parameter("levels", "how often the operands are halved", enough),
     Parameter(
-        "leaf", "the method of the innermost products", "product-scanning", choices=("product-scanning", "hybrid")
+        "leaf",
+        "the method of the innermost products",
+        "product-scanning",
+        choices=("product-scanning", "hybrid", "operand-caching"),
     ),
     Parameter("parts", "the innermost level in place, or as calls", "calls", choices=("inline", "calls")),
     Parameter("recombine", "the last step of a level that calls", rolled, choices=("unrolled", "looped")),

@@ -6,8 +6,8 @@
                    L L
                      L
 
-With levels > 1 the parts are squared in the same way.  The low half is the larger one where `split` (limbs of the high
-half) does not say otherwise.  The innermost level is formed in place, its middle square held in registers, or calls one
+With levels > 1 the parts are squared in the same way.  The low part is as large as the high one, or one limb larger,
+where `split` does not say otherwise.  The innermost level is formed in place, its middle square held in registers, or calls one
 leaf three times (`parts=calls`); the levels around it call it.
 
 Cost: 3 S(n/2) and about 17 cycles for each limb of a half; called, 43.
@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from sqgen.errors import UserError
 from sqgen.methods import Parameter, Values
 from sqgen.plan import Block, Difference, Part, Plan, Recombine, Slice, Step
 
@@ -27,13 +28,18 @@ __all__ = ["COMPACT", "OPS", "PARAMETERS", "REFERENCE", "TITLE", "points", "step
 TITLE = "Karatsuba squaring, three squares"
 REFERENCE = "HS15"
 OPS = ("sqr",)
-LEAVES = ("sbd", "product-scanning", "lazy-doubling", "carry-catcher")
 PARAMETERS = (
     Parameter("levels", "how often the operand is halved", enough),
-    Parameter("leaf", "the method of the innermost squares", "sbd", choices=("sbd", "product-scanning")),
+    Parameter(
+        "leaf",
+        "the method of the innermost squares",
+        "sbd",
+        choices=("sbd", "product-scanning", "lazy-doubling", "carry-catcher"),
+    ),
     Parameter("parts", "the innermost level in place, or as calls", "calls", choices=("inline", "calls")),
     Parameter("recombine", "the last step of a level that calls", rolled, choices=("unrolled", "looped")),
     Parameter("turn", "limbs done in one turn of a loop", "8"),
+    Parameter("split", "limbs of the low part at the outermost level, at least half", lambda n: str(n - n // 2)),
 )
 
 COMPACT = tuple(
@@ -45,12 +51,15 @@ COMPACT = tuple(
 
 def steps(op: str, n: int, values: Values) -> Iterator[Step]:
     """The plan for n limbs."""
-    yield from level(n, values.one("levels"), values)
+    half = values.one("split")
+    if not n - n // 2 <= half < n:
+        raise UserError(f"karatsuba-squaring: split runs from {n - n // 2} to {n - 1} at this size, not {half}")
+    yield from level(n, half, values.one("levels"), values)
 
 
-def level(n: int, levels: int, values: Values) -> Iterator[Step]:
-    """One level."""
-    a, half = Slice("a", 0, n), n - n // 2
+def level(n: int, half: int, levels: int, values: Values) -> Iterator[Step]:
+    """One level, its low part `half` limbs."""
+    a = Slice("a", 0, n)
     low, high = a.part(0, half), a.part(half, n - half)
     called = levels > 1 or values.word("parts") == "calls"
     d = Slice("r" if called else "d", 0, half)  # when called it waits where the result will be
@@ -72,4 +81,4 @@ def plan(n: int, levels: int, values: Values) -> Plan:
     if not levels or n < 4:
         return values.leaf("sqr", n)
     text = tuple((key, str(levels) if key == "levels" else values.text(key)) for key in values.names())
-    return Plan("sqr", n, "karatsuba-squaring", text, tuple(level(n, levels, values)))
+    return Plan("sqr", n, "karatsuba-squaring", text, tuple(level(n, n - n // 2, levels, values)))
