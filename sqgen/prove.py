@@ -425,6 +425,8 @@ class _Proof:
             found = {d: value for d in digits if self.atoms.within({d: 1}, value, value, fixed, DEEP)}
             if found:
                 return found
+        if self.branches:  # an arm is right by what is known in its case alone
+            return {d: 0 for d in digits if self.atoms.bounded({d: 1}, 0, 0, fixed)}
         return {}
 
     def infeasible(self, fixed: Mapping[int, int]) -> bool:
