@@ -258,7 +258,7 @@ def test_a_wrong_reload_is_found() -> None:
         register, place = after.ops[at].args
         other = next(each for each in places if each != place)
         for wrong in ((replace(after.ops[at], args=(register, other)),), ()):
-            with pytest.raises(CodeError, match="does not follow|lost"):
+            with pytest.raises(CodeError, match=r"does not follow|lost"):
                 allocate.verify(before, with_op(after, at, *wrong))
 
 
