@@ -31,7 +31,7 @@ def run(image: bytes, contract: Contract, core: Core, entry: int, runs: int) -> 
     except OracleFailed as error:
         raise UserError(f"the simulator cannot run this: {error}", Exit.DISAGREES) from None
     first = plain[0]
-    path = sorted(first.cycles_at)
+    path = [at for at in sorted(first.cycles_at) if entry <= at <= first.last]  # functions may stand behind
     instrs = [decode(contract.isa, image, at) for at in path]
     outside = sum(first.cycles_at[path[index]] for index in framing(instrs))
     stack = simavr.ram(core.name)[1] - first.low_sp - core.pc_limbs
