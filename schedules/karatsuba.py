@@ -47,7 +47,7 @@ PARAMETERS = (
     ),
     Parameter("parts", "the innermost level in place, or as calls", "calls", choices=("inline", "calls")),
     Parameter("recombine", "the last step of a level that calls", rolled, choices=("unrolled", "looped")),
-    Parameter("turn", "limbs done in one turn of a loop", "8"),
+    Parameter("turn", "limbs done in one turn of a loop", lambda n: "8"),
 )
 
 COMPACT = tuple(

@@ -38,7 +38,7 @@ PARAMETERS = (
     ),
     Parameter("parts", "the innermost level in place, or as calls", "calls", choices=("inline", "calls")),
     Parameter("recombine", "the last step of a level that calls", rolled, choices=("unrolled", "looped")),
-    Parameter("turn", "limbs done in one turn of a loop", "8"),
+    Parameter("turn", "limbs done in one turn of a loop", lambda n: "8"),
     Parameter("split", "limbs of the low part at the outermost level, at least half", lambda n: str(n - n // 2)),
 )
 
