@@ -246,8 +246,8 @@ class Recombination:
     Three chains run side by side: L + H, less M, plus what lies there.  In the lower half of the middle the upper
     half of L is what lies there; it is kept, since the upper half of the middle needs it again.  `sign` is a mask, all
     ones if M is to be added: M is then complemented, and one is borrowed at first and given back above.  Without a mask
-    M is `added` or not, by the same instructions but for ADC in the place of SBC.  `halves` are the limbs of the low and
-    of the high half.
+    M is `added` or not, by the same instructions but for ADC in the place of SBC.  `halves` are the limbs of the low
+    and of the high half.
     """
 
     def __init__(

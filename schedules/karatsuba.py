@@ -49,7 +49,7 @@ PARAMETERS = (
     ),
     Parameter("parts", "the innermost level in place, or as calls", "calls", choices=("inline", "calls")),
     Parameter("recombine", "the last step of a level that calls", rolled, choices=("unrolled", "looped")),
-    Parameter("turn", "limbs done in one turn of a loop", "8"),
+    Parameter("turn", "limbs done in one turn of a loop", lambda n: "8"),
     Parameter(
         "signs", "of the differences: in masks, or looked at", "branch-free", choices=("branch-free", "branched")
     ),

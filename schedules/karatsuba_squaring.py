@@ -7,8 +7,8 @@
                      L
 
 With levels > 1 the parts are squared in the same way.  The low part is as large as the high one, or one limb larger,
-where `split` does not say otherwise.  The innermost level is formed in place, its middle square held in registers, or calls one
-leaf three times (`parts=calls`); the levels around it call it.
+where `split` does not say otherwise.  The innermost level is formed in place, its middle square held in registers, or
+calls one leaf three times (`parts=calls`); the levels around it call it.
 
 Cost: 3 S(n/2) and about 17 cycles for each limb of a half; called, 43.
 """
@@ -38,7 +38,7 @@ PARAMETERS = (
     ),
     Parameter("parts", "the innermost level in place, or as calls", "calls", choices=("inline", "calls")),
     Parameter("recombine", "the last step of a level that calls", rolled, choices=("unrolled", "looped")),
-    Parameter("turn", "limbs done in one turn of a loop", "8"),
+    Parameter("turn", "limbs done in one turn of a loop", lambda n: "8"),
     Parameter("split", "limbs of the low part at the outermost level, at least half", lambda n: str(n - n // 2)),
 )
 

@@ -42,7 +42,7 @@ def verify(before: Function, after: Function) -> None:
                     holds[str(register)] = virtual
         elif op.insn == "store" and _spilled(op):
             spilled[op.args[1]] = holds[str(op.args[0])]
-        elif op.insn == "load" and _spilled(op):
+        elif op.insn == "load" and op.args[1] in spilled:
             holds[str(op.args[0])] = spilled[op.args[1]]
         elif op.insn == "load" and op.args[1] in homes:
             holds[str(op.args[0])] = homes[op.args[1]]
@@ -186,9 +186,7 @@ class _Allocator:
             evictable = candidates
         if not evictable:
             raise PressureError(
-                f"{len(self.where)} limbs are live in {len(self.pool)} registers at {self.place(index)};"
-                " choose narrower blocks or a smaller size",
-                Exit.LIMITS,
+                f"{len(self.where)} limbs are live in {len(self.pool)} registers at {self.place(index)}", Exit.LIMITS
             )
         farthest = max(evictable, key=lambda v: (self.uses[v][0], v.id))
         register = self.where[farthest]

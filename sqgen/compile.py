@@ -57,10 +57,12 @@ def compile_plan(plan: Plan, isa: Isa) -> Compiled:
     if not rules.PARTS:
         require_whole(plan, isa)
     code = rules.lower(plan, isa)
-    allocated = []
-    for function in code.functions:
-        allocated.append(allocate.allocate(function, isa.abi.callee_saved, isa.pairs()))
-        allocate.verify(function, allocated[-1])
+    try:
+        allocated = [allocate.allocate(function, isa.abi.callee_saved, isa.pairs()) for function in code.functions]
+    except allocate.PressureError as error:
+        raise allocate.PressureError(f"{error}; choose {remedy(plan)} or a smaller size", Exit.LIMITS) from None
+    for function, done in zip(code.functions, allocated, strict=True):
+        allocate.verify(function, done)
     registers = rules.finish(Code(tuple(allocated)), isa)
     written = frame.written([op for function in registers.functions for op in function.ops], isa)
     before, after = rules.frame([register for register in written if register in isa.abi.callee_saved])
@@ -74,6 +76,15 @@ def compile_plan(plan: Plan, isa: Isa) -> Compiled:
             f"the parts of {plan.method} lie too far apart: {error}; choose more levels", Exit.LIMITS
         ) from None
     return Compiled(plan, isa, code, registers, written, lines, image)
+
+
+def remedy(plan: Plan) -> str:
+    """What needs fewer registers: calls instead of products in place, or else narrower blocks."""
+    plans = [plan]
+    for each in plans:
+        plans += [part.plan for part in each.parts()]
+    in_place = any(not part.called for each in plans for part in each.parts())
+    return "parts=calls" if in_place else "narrower blocks"
 
 
 def require_whole(plan: Plan, isa: Isa) -> None:

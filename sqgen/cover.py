@@ -51,6 +51,7 @@ class _Replay:
         self.pending: set[int] = set()  # columns of the sum that hold something not yet stored
         self.caught: set[int] = set()  # columns at which carries wait
         self.differences: dict[str, tuple[Slice, Slice, Slice]] = {}  # by sign: where it lies, and what of what
+        self.waiting: set[Slice] = set()  # where differences lie that nothing was stored over
         self.formed: list[tuple[Slice, Slice, Slice]] = []  # parts: where they lie, and their factors
 
     def fail(self, message: str) -> None:
@@ -74,8 +75,8 @@ class _Replay:
                 self.store(column)
             case Block():
                 pass
-            case Difference(sign, into, left, right):
-                self.differences[sign] = (into, left, right)
+            case Difference():
+                self.form_difference(step)
             case Part():
                 self.part(step)
             case Recombine():
@@ -129,9 +130,19 @@ class _Replay:
 
     # ---- products of parts ------------------------------------------------------------------------------------
 
+    def form_difference(self, step: Difference) -> None:
+        """A factor of a part; where it lies in the result no product may be yet."""
+        if step.into.name == "r" and not self.stored.isdisjoint(_columns(step.into)):
+            self.fail(f"{step.into} takes a difference, but holds a product")
+        self.differences[step.sign] = (step.into, step.left, step.right)
+        self.waiting.add(step.into)
+
     def part(self, step: Part) -> None:
         """A product formed by another plan: its cells, where it lies in the result."""
         check(step.plan)
+        for factor in (step.left, step.right):
+            if factor.name not in ("a", "b") and factor not in self.waiting:
+                self.fail(f"{factor} holds no difference")
         if not (step.left.count == step.right.count == step.plan.limbs) or step.into.count != 2 * step.plan.limbs:
             self.fail(f"{step.into} = {step.left} * {step.right} does not fit {step.plan.limbs} limbs")
         if step.plan.op == "sqr" and step.left != step.right:
@@ -141,7 +152,9 @@ class _Replay:
             if step.into.first != step.left.first + step.right.first:
                 self.fail(f"{step.left} * {step.right} does not begin at column {step.into.first}")
             self.add(_cells(_limbs(step.left), _limbs(step.right)))
-            self.stored |= set(range(step.into.first, step.into.first + step.into.count))
+            self.stored |= set(_columns(step.into))
+        overlaid = {old for old in self.waiting if old.name == step.into.name and set(_columns(old)) & self.stored}
+        self.waiting -= overlaid
 
     def add(self, cells: Counter[tuple[int, int]], times: int = 1) -> None:
         """Count cells that lie in their own columns."""
@@ -158,6 +171,8 @@ class _Replay:
         for (_, left, right), times, shift in ((low, 1, half), (high, 1, -half)):
             for (i, j), weight in _cells(_limbs(left), _limbs(right)).items():
                 found[i, j, i + j + shift] += times * weight
+        if first != second and len(step.signs) != 2:
+            self.fail(f"{step.middle} has a sign that is left out")
         x, y = self.difference(first, step.signs[:1]), self.difference(second, step.signs[-1:])
         for i, of_i in enumerate(x):
             for j, of_j in enumerate(y):
@@ -206,6 +221,11 @@ class _Replay:
         missing = [column for column in range(2 * n) if column not in self.stored]
         if missing or len(self.stored) != 2 * n:
             self.fail(f"columns {missing or sorted(self.stored)[2 * n :]} are stored wrongly")
+
+
+def _columns(which: Slice) -> range:
+    """The limbs of a slice of the result."""
+    return range(which.first, which.first + which.count)
 
 
 def _limbs(which: Slice) -> list[Counter[int]]:

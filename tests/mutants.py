@@ -21,6 +21,15 @@ FORMS = [
     ("sqr", "sbd sums=memory"),
     ("sqr", "operand-caching"),  # the whole rhombus
 ]
+PARTS = [  # kernels whose parts stand in place, are called, and are put together by loops
+    "mul/karatsuba levels=1 parts=inline/32",
+    "mul/karatsuba levels=1 parts=calls/32",
+    "sqr/karatsuba levels=1 parts=inline/40",
+    "sqr/karatsuba-squaring levels=1 parts=inline/40",
+    "sqr/karatsuba-squaring levels=2 parts=calls/64",
+    "sqr/hybrid-karatsuba levels=1 parts=inline/64",
+    "sqr/karatsuba-squaring levels=1 parts=calls recombine=looped/128",
+]
 OTHERS = {  # instructions that one may write for another
     "add": ("adc", "sub"),
     "adc": ("add", "sbc"),
@@ -38,6 +47,9 @@ OTHERS = {  # instructions that one may write for another
     "adiw": ("sbiw",),
     "sbiw": ("adiw",),
     "brne": ("breq",),
+    "breq": ("brne",),
+    "rcall": ("rjmp",),
+    "rjmp": ("rcall",),
     "ld_xp": ("ld_x", "ld_zp", "ld_yp"),
     "ld_yp": ("ldd_y", "ld_zp"),
     "ld_zp": ("ldd_z", "ld_xp"),

@@ -38,7 +38,9 @@ def operation(name: str) -> str:
 
 def plan_of(name: str) -> Plan:
     """The small plan that is drawn."""
-    numbers = [each for each in methods.method(name).PARAMETERS if not (each.many or each.choices)]
+    numbers = [
+        each for each in methods.method(name).PARAMETERS if not (each.many or each.choices or callable(each.default))
+    ]
     given = {each.name: str(SMALL) for each in numbers if int(each.standard(LIMBS)) > SMALL}
     return methods.plan(operation(name), LIMBS, name, given)
 

@@ -59,7 +59,7 @@ class Outcome:
     it. `pc` and its keys count bytes from the start of the image. After "crashed", `pc` is the instruction at
     fault or the place outside the image that was jumped to, and `fault` says what is wrong. `low_sp` is the
     lowest stack pointer at any instruction boundary, the entry among them, but for those between the two OUTs
-    of one move. `path` is a hash over the pc of every executed instruction.
+    of one move. `path` is a hash over the pc of every executed instruction, `last` the pc of the last one.
     """
 
     stop: str
@@ -76,6 +76,7 @@ class Outcome:
     memory: tuple[bytes, ...]
     cycles_at: Mapping[int, int]
     path: str
+    last: int
 
 
 @dataclass(frozen=True)
@@ -224,7 +225,7 @@ def _outcome(answer: _Answer, request: Request, before: bytes, base: int, *, is_
     stop = answer.integer("<B")
     fault = answer.text()
     registers = tuple(answer.take(32))
-    sreg, sp, pc, cycles, low_sp, instructions, path = answer.integers("<BHIQHIQ")
+    sreg, sp, pc, cycles, low_sp, instructions, path, last = answer.integers("<BHIQHIQI")
     memory = tuple(answer.take(length) for _, length in request.read)
     places = answer.integer("<I") if is_first else 0
     cycles_at = {pc: spent for pc, spent in (answer.integers("<IQ") for _ in range(places))}  # noqa: C416
@@ -243,6 +244,7 @@ def _outcome(answer: _Answer, request: Request, before: bytes, base: int, *, is_
         memory=memory,
         cycles_at=cycles_at,
         path=f"{path:016x}",
+        last=last,
     )
 
 

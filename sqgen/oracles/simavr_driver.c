@@ -16,7 +16,7 @@
  *   ranges    := count:u16 (address:u16 length:u16)*
  *   bytes     := length:u32 byte*
  *
- *   answer to a request := stop:u8 machine low_sp:u16 instructions:u32 path:u64 memory
+ *   answer to a request := stop:u8 machine low_sp:u16 instructions:u32 path:u64 last:u32 memory
  *                          and after the first one: count:u32 (pc:u32 cycles:u64)*
  *   answer to a state   := machine memory
  *   answer to 'R'       := first:u16 last:u16
@@ -65,7 +65,7 @@ typedef struct {
 typedef struct {
     int stop;
     uint64_t cycles, path;
-    uint32_t instructions;
+    uint32_t instructions, last; /* last: where the last one stands in the image */
     uint16_t low_sp;
 } run_t;
 
@@ -274,6 +274,7 @@ static run_t run_call(const call_t *call, uint32_t sentinel, uint64_t *at) {
             act_out_interrupt(call->floor, call->seed + run.instructions);
         if (fault[0])
             break;
+        run.last = offset;
         run.path = (run.path ^ offset) * UINT64_C(0x100000001b3); /* FNV-1a */
         uint16_t opcode = opcode_at(pc);
         if (stack_pointer() < run.low_sp && !(half_written && is_out(opcode)))
@@ -326,6 +327,7 @@ static void answer_request(const call_t *call, uint64_t *at) {
     put(2, run.low_sp);
     put(4, run.instructions);
     put(8, run.path);
+    put(4, run.last);
     put_memory(asked);
 }
 

@@ -33,7 +33,7 @@ def run(image: bytes, contract: Contract, core: Core, entry: int, runs: int, *, 
     except OracleFailed as error:
         raise UserError(f"the simulator cannot run this: {error}", Exit.DISAGREES) from None
     first = plain[0]
-    path = sorted(first.cycles_at)
+    path = [at for at in sorted(first.cycles_at) if entry <= at <= first.last]  # functions may stand behind
     instrs = [decode(contract.isa, image, at) for at in path]
     outside = sum(first.cycles_at[path[index]] for index in framing(instrs))
     stack = simavr.ram(core.name)[1] - min(run.low_sp for run in plain) - core.pc_limbs
