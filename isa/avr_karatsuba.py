@@ -245,12 +245,20 @@ class Recombination:
 
     Three chains run side by side: L + H, less M, plus what lies there.  In the lower half of the middle the upper
     half of L is what lies there; it is kept, since the upper half of the middle needs it again.  `sign` is a mask, all
-    ones if M is to be added: M is then complemented, and one is borrowed at first and given back above.  `halves` are
-    the limbs of the low and of the high half.
+    ones if M is to be added: M is then complemented, and one is borrowed at first and given back above.  Without a mask
+    M is `added` or not, by the same instructions but for ADC in the place of SBC.  `halves` are the limbs of the low
+    and of the high half.
     """
 
     def __init__(
-        self, loop: Loop, halves: tuple[int, int], middle: Middle, *, sign: Virtual | None, zero: Virtual
+        self,
+        loop: Loop,
+        halves: tuple[int, int],
+        middle: Middle,
+        *,
+        sign: Virtual | None,
+        zero: Virtual,
+        added: bool = False,
     ) -> None:
         self.loop, self.build = loop, loop.build
         self.half, self.rest = half, rest = halves
@@ -258,7 +266,8 @@ class Recombination:
         self.low = Buffer(self.build, "r", 0, 2 * half)
         self.high = Buffer(self.build, "r", 2 * half, 2 * rest)
         self.sums = loop.chain("carry", zero)
-        self.less = Chain(self.build, "borrow", zero, self.first_borrow())
+        self.with_carry = "adc" if added else "sbc"
+        self.less = Chain(self.build, "more" if added else "borrow", zero, self.first_borrow())
         self.lifted = loop.chain("lifted", zero)
         self.top: Virtual | None = None
 
@@ -329,7 +338,7 @@ class Recombination:
             self.top = self.carries()
         self.less.run(limbs, self.less_middle, above, self.middle.buffers)
         if last and self.top:
-            self.build.emit("sbc", self.top, self.zero, takes=self.less.carry)
+            self.build.emit(self.with_carry, self.top, self.zero, takes=self.less.carry)
         else:
             self.less.park()
         self.lifted.run(limbs, self.high, group, [self.high])

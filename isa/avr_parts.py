@@ -251,12 +251,35 @@ class Calling:
         if step.signs:
             sign = self.build.limb("sign")
             self.build.emit("ldd_y", sign, self.slots["sign"])
+        if sign and step.branched:
+            self.by_branch(step, sign)
+        else:
+            self.arm(step, sign)
+
+    def by_branch(self, step: Recombine, sign: Virtual) -> None:
+        """M subtracted in one arm and added in another, which take the same cycles: the way into the first one is a
+        branch taken (2), out of it a jump (2); into the second one a branch not taken (1), a jump (2) and NOP (1)."""
+        build = self.build
+        subtract, add, done = build.label("subtract"), build.label("add"), build.label("done")
+        build.emit("and", sign, sign, comment="all ones if M is to be added")
+        build.mark("breq", subtract)
+        build.mark("rjmp", add)
+        build.mark("label", subtract)
+        self.arm(step, None)
+        build.mark("rjmp", done)
+        build.mark("label", add)
+        build.emit("nop", comment="as long as the other arm")
+        self.arm(step, None, added=True)
+        build.mark("label", done)
+
+    def arm(self, step: Recombine, sign: Virtual | None, *, added: bool = False) -> None:
+        """L + H - M, or L + H + M if it is `added` or the mask `sign` is all ones."""
         self.build.mark("point", "Z", Memory("r", 0))
         self.build.mark("point", "Y", Memory("m", -(self.depth + 1)))
         loop = self.loop({"Z": "r", "Y": "m"})
         middle = Middle(self.build, 2 * step.half)
         halves = (step.half, self.plan.limbs - step.half)
-        Recombination(loop, halves, middle, sign=sign, zero=self.zero).all_steps()
+        Recombination(loop, halves, middle, sign=sign, zero=self.zero, added=added).all_steps()
 
     # ---- a part that is called, then steps in place -----------------------------------------------------------
 

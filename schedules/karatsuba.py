@@ -9,7 +9,8 @@
 With levels > 1 the parts are multiplied in the same way.  An odd number of limbs is split into a larger low half and a
 smaller high one.  The innermost level is formed in place, its middle product held in registers, or calls one leaf
 three times (`parts=calls`); the levels around it call it.  No branch looks at a sign: M is combined with a mask, which
-holds all ones if M is to be added.
+holds all ones if M is to be added.  With `signs=branched` one does, at the outermost level alone, for the proof walks
+every case of a branch: M is added or subtracted in arms of their own, which take equally long.
 
 Cost: 3 M(n/2) and about 20 cycles for each limb of a half; called, 45.
 """
@@ -18,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from sqgen.errors import UserError
 from sqgen.methods import Parameter, Values
 from sqgen.plan import Block, Difference, Part, Plan, Recombine, Slice, Step
 
@@ -48,6 +50,9 @@ PARAMETERS = (
     Parameter("parts", "the innermost level in place, or as calls", "calls", choices=("inline", "calls")),
     Parameter("recombine", "the last step of a level that calls", rolled, choices=("unrolled", "looped")),
     Parameter("turn", "limbs done in one turn of a loop", lambda n: "8"),
+    Parameter(
+        "signs", "of the differences: in masks, or looked at", "branch-free", choices=("branch-free", "branched")
+    ),
 )
 
 COMPACT = tuple(
@@ -70,14 +75,19 @@ def points(n: int) -> list[dict[str, str]]:
 def steps(op: str, n: int, values: Values) -> Iterator[Step]:
     """The plan for n limbs."""
     a, b = Slice("a", 0, n), Slice("b", 0, n)
-    yield from level(a, b, values.one("levels"), values)
+    yield from level(a, b, values.one("levels"), values, values.word("signs") == "branched")
 
 
-def level(a: Slice, b: Slice, levels: int, values: Values) -> Iterator[Step]:
-    """One level, for two operands of as many limbs."""
+def level(a: Slice, b: Slice, levels: int, values: Values, branched: bool) -> Iterator[Step]:
+    """One level, for two operands of as many limbs; the parts do not branch.
+
+    Raises UserError where it should branch and is in place: there limbs of M and L move between registers.
+    """
     n = a.count
     half = n - n // 2
     called = levels > 1 or values.word("parts") == "calls"
+    if branched and not called:
+        raise UserError("signs=branched needs parts=calls")
     low, high = (a.part(0, half), b.part(0, half)), (a.part(half, n - half), b.part(half, n - half))
     if called:  # the differences wait where the result will be
         d, e = Slice("r", 0, half), Slice("r", half, half)
@@ -94,12 +104,17 @@ def level(a: Slice, b: Slice, levels: int, values: Values) -> Iterator[Step]:
         yield from part
     yield Block("L + H - M")
     turn = values.one("turn") if called and values.word("recombine") == "looped" else 0
-    yield Recombine(half, middle, tuple(each.sign for each in differences), turn)
+    yield Recombine(half, middle, tuple(each.sign for each in differences), turn, branched)
 
 
-def plan(n: int, levels: int, values: Values) -> Plan:
-    """The plan of a part of n limbs."""
+def plan(n: int, levels: int, values: Values, outermost: bool = False) -> Plan:
+    """The plan of a part of n limbs; only the `outermost` level may branch.  Raises UserError: too small for that."""
+    branched = outermost and values.word("signs") == "branched"
     if not levels or n < 4:
+        if branched:
+            raise UserError(f"signs=branched needs a level of Karatsuba, which {n} limbs do not have")
         return values.leaf("mul", n)
-    text = tuple((key, str(levels) if key == "levels" else values.text(key)) for key in values.names())
-    return Plan("mul", n, "karatsuba", text, tuple(level(Slice("a", 0, n), Slice("b", 0, n), levels, values)))
+    own = {"levels": str(levels), "signs": "branched" if branched else "branch-free"}
+    text = tuple((key, own.get(key) or values.text(key)) for key in values.names())
+    steps = level(Slice("a", 0, n), Slice("b", 0, n), levels, values, branched)
+    return Plan("mul", n, "karatsuba", text, tuple(steps))

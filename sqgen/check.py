@@ -17,7 +17,8 @@ RUNS = 300
 class Report:
     """What the simulator saw on all runs: `call` and `body` cycles, `stack` in bytes below the return address.
 
-    `simulator` did `runs` plain runs and `interrupted` ones with an interrupt before every instruction.
+    `simulator` did `runs` plain runs and `interrupted` ones with an interrupt before every instruction, on `paths`
+    different paths.
     """
 
     simulator: str
@@ -26,10 +27,13 @@ class Report:
     call: int
     body: int
     stack: int
+    paths: int = 1
 
 
-def run(image: bytes, contract: Contract, core: Core, entry: int = 0, runs: int = RUNS) -> Report:
-    """Run a kernel many times.
+def run(
+    image: bytes, contract: Contract, core: Core, entry: int = 0, runs: int = RUNS, *, branches: bool = False
+) -> Report:
+    """Run a kernel many times; `branches`: operands may have paths of their own, of as many cycles.
 
     Raises UserError: there is no simulator for the core, or it is not installed (TOOL), or it saw something wrong
     (DISAGREES).
@@ -38,4 +42,4 @@ def run(image: bytes, contract: Contract, core: Core, entry: int = 0, runs: int 
     if not confirmed:
         raise UserError(f"there is no outside simulator for {core.name}; its cycles are a model", Exit.TOOL)
     judge = importlib.import_module(f"sqgen.oracles.{confirmed}_judge")
-    return cast(Report, judge.run(image, contract, core, entry, runs))
+    return cast(Report, judge.run(image, contract, core, entry, runs, branches=branches))

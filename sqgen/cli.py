@@ -113,6 +113,11 @@ def _parameter_option(command: F) -> F:
     return option(command)
 
 
+def _branches_option(command: F) -> F:
+    text = "Permit branches on secrets in arms that take equally long."
+    return click.option("--allow-branches", is_flag=True, help=text)(command)
+
+
 @click.group(invoke_without_command=True, epilog=EXIT_TEXT, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--isa", metavar="NAME", shell_complete=_isas, help="Instruction set.")
 @click.option("--core", metavar="NAME", shell_complete=_cores, help="Processor, see `sqgen cores`.")
@@ -134,6 +139,7 @@ def _parameter_option(command: F) -> F:
 )
 @click.option("--max-bytes", type=int, metavar="N", help="Most bytes of code.")
 @click.option("--max-stack", type=int, metavar="N", help="Most bytes of stack, the return address not counted.")
+@_branches_option
 @click.option("--json", "as_json", is_flag=True, help="Print the manifest and nothing else.")
 @click.option("--stdout", "as_assembly", is_flag=True, help="Print the assembly and nothing else.")
 @click.option("--dump", type=click.Choice(DUMPS), help="Print one stage of the compilation and nothing else.")
@@ -176,7 +182,7 @@ def _make(options: dict[str, Any]) -> None:
     from . import emit, files, kernel  # noqa: PLC0415
     from .spec import spec  # noqa: PLC0415
 
-    chosen = ("op", "core", "method", "parameters", "goal", "max_bytes", "max_stack", "symbol")
+    chosen = ("op", "core", "method", "parameters", "goal", "max_bytes", "max_stack", "symbol", "allow_branches")
     made = kernel.make(spec(options["isa"], options["bits"], **{name: options[name] for name in chosen}))
     written: list[Path] = []
     if not printed or options["out"]:
@@ -220,6 +226,7 @@ def _dump(made: Kernel, stage: str) -> str:
 @_op_option
 @click.option("--bits", type=int, required=True, metavar="N", help="Size of an operand in bits.")
 @click.option("--symbol", metavar="NAME", help="The function, where the file has several.")
+@_branches_option
 def prove(file: Path, isa: str, core: str | None, **asked: Any) -> None:
     """Prove that a function in an object or ELF FILE, whoever made it, squares or multiplies for all inputs."""
     from . import objects, report  # noqa: PLC0415
@@ -231,7 +238,7 @@ def prove(file: Path, isa: str, core: str | None, **asked: Any) -> None:
     what = contract(which, asked["op"], asked["bits"])
     chosen = which.core(core or which.default_core)
     code = objects.read(file, which, asked["symbol"])
-    verdict = prove_bytes(code.image, what, chosen, code.entry)
+    verdict = prove_bytes(code.image, what, chosen, code.entry, branches=asked["allow_branches"])
     objects.require_linked(file, which, code, verdict.path)
     if verdict.fault:
         from .interpret import counterexample  # noqa: PLC0415
@@ -249,7 +256,8 @@ def prove(file: Path, isa: str, core: str | None, **asked: Any) -> None:
 @click.option("--bits", type=int, metavar="N", help="Size of an operand in bits.  [default: the manifest's]")
 @click.option("--symbol", metavar="NAME", help="The function.  [default: the manifest's]")
 @click.option("--runs", type=click.IntRange(1, 100_000), default=300, show_default=True, help="Operands tried.")
-def check(file: Path, runs: int, **given: Any) -> None:
+@_branches_option
+def check(file: Path, runs: int, allow_branches: bool, **given: Any) -> None:
     """Run a kernel, a .S, .o or ELF FILE, in the outside simulator and compare with its manifest beside it.
 
     Values on structured and random operands, cycles, stack, registers, memory around the buffers, and all again with
@@ -258,7 +266,7 @@ def check(file: Path, runs: int, **given: Any) -> None:
     from . import report  # noqa: PLC0415
     from .judging import judge  # noqa: PLC0415
 
-    _print(report.check_table(judge(file, given, runs)))
+    _print(report.check_table(judge(file, given, runs, branches=allow_branches)))
 
 
 @cli.command()

@@ -161,7 +161,8 @@ def points(request: Spec, method: str) -> list[Spec]:
         with contextlib.suppress(UserError):  # what the method refuses is no point
             plan = methods.plan(op, what.limbs, method, parameters)
             asked = spec(what.isa, request.bits, op=op, core=request.core.name, method=method, parameters=parameters)
-            found.setdefault(plan.steps, asked)
+            if not plan.branches:  # one path for all operands, like the others
+                found.setdefault(plan.steps, asked)
         if len(found) == MOST:
             break
     return list(found.values())

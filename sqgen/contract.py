@@ -66,7 +66,8 @@ class Verdict:
 
     `path`: offsets (bytes) of the instructions executed, in order; `stack`: bytes below the return address at most;
     `overlap`: per operand, the displacements d in limbs (result address - operand address) that are safe, as a sorted
-    tuple of all d with which the two overlap; `cases`: how many cases the proof split into.
+    tuple of all d with which the two overlap; `cases`: how many cases the proof split into;
+    `others`: where branches on secrets are allowed, the paths beside `path`, each of as many cycles.
     """
 
     contract: Contract
@@ -75,6 +76,12 @@ class Verdict:
     stack: int
     overlap: dict[str, tuple[int, ...]]
     cases: int
+    others: tuple[tuple[int, ...], ...] = ()
+
+    @property
+    def branches(self) -> bool:
+        """Whether the path depends on the operands."""
+        return bool(self.others)
 
     @property
     def proved(self) -> bool:

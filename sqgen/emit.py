@@ -44,6 +44,7 @@ def manifest(kernel: Kernel) -> dict[str, Any]:
         "aliasing": {name: _ranges(safe) for name, safe in kernel.verdict.overlap.items()},
         "clobbers": list(kernel.clobbers),
         "constant_time": True,
+        "branches": kernel.verdict.branches,
         "proof": {"digest": kernel.digest, "cases": kernel.verdict.cases, "abi": contract.isa.abi.name},
         "sha256": kernel.sha256,
         "instructions": executed,
@@ -129,6 +130,7 @@ def facts(kernel: Kernel) -> dict[str, Any]:
         "cases": kernel.verdict.cases,
         "sha256": kernel.sha256,
         "generator": f"sqgen {__version__}",
+        "paths": 1 + len(kernel.verdict.others),
         "counts": ", ".join(f"{count} {kind}" for kind, count in Counter(dict(kernel.price.counts)).most_common()),
         "lines": [row for line in kernel.compiled.lines for row in listing(line, isa.comment, spec.symbol)],
     }

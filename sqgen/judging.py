@@ -33,10 +33,11 @@ class Judgement:
     manifest: Mapping[str, Any]
 
 
-def judge(file: Path, given: Mapping[str, Any], runs: int) -> Judgement:
+def judge(file: Path, given: Mapping[str, Any], runs: int, *, branches: bool = False) -> Judgement:
     """Run `file`.  Raises UserError where it, its manifest or the simulator fails or disagrees.
 
-    `given` has the names of `CLAIMS`; what is None there is the manifest's to say.
+    `given` has the names of `CLAIMS`; what is None there is the manifest's to say.  `branches`: operands may have paths
+    of their own, of as many cycles.
     """
     manifest = _manifest(file)
     claims: dict[str, Any] = {name: manifest.get(name) if given[name] is None else given[name] for name in CLAIMS}
@@ -48,7 +49,7 @@ def judge(file: Path, given: Mapping[str, Any], runs: int) -> Judgement:
     core = which.core(claims["core"] or which.default_core)
     which.require(core, idioms(which).NEEDS)
     code = _code(file, which, core, claims["symbol"])
-    report = check.run(code.image, what, core, code.entry, runs)
+    report = check.run(code.image, what, core, code.entry, runs, branches=branches)
     if core.name == manifest.get("core"):
         _compare(file, manifest, code, report)
     else:

@@ -21,7 +21,8 @@ from .timing import Price, prices
 
 @dataclass(frozen=True)
 class Kernel:
-    """A proved kernel.  `prices` holds the cycles by timing column, the requested core's own first."""
+    """A proved kernel.  `prices` holds the cycles by timing column, the requested core's own first; columns in which
+    its paths differ, if it has several, are left out."""
 
     spec: Spec
     compiled: Compiled
@@ -57,6 +58,7 @@ class Kernel:
             "cases": self.verdict.cases,
             "stack": self.verdict.stack,
             "overlap": {name: list(safe) for name, safe in self.verdict.overlap.items()},
+            **({"paths": 1 + len(self.verdict.others)} if self.verdict.branches else {}),
         }
         return hashlib.sha256(json.dumps(statement, sort_keys=True).encode()).hexdigest()
 
@@ -64,7 +66,7 @@ class Kernel:
 def make(spec: Spec) -> Kernel:
     """The best kernel for the request, proved.  Raises UserError: limits nobody meets, or a failed proof."""
     compiled = choose(spec)
-    verdict = prove(compiled.image, spec.contract, spec.core)
+    verdict = prove(compiled.image, spec.contract, spec.core, branches=spec.allow_branches)
     if verdict.fault:
         raise UserError(
             f"the proof failed at {verdict.fault}; this is a fault of sqgen, please report it", Exit.UNPROVED
@@ -74,9 +76,13 @@ def make(spec: Spec) -> Kernel:
         core.timing: core for core in isa.cores.values() if set(compiled_insns(compiled)).isdisjoint(core.lacks)
     }
     by_timing = {spec.core.timing: spec.core, **{k: v for k, v in by_timing.items() if k != spec.core.timing}}
-    costs = prices(isa, list(by_timing.values()), compiled.image, verdict.path)
+    cores = list(by_timing.values())
+    costs = prices(isa, cores, compiled.image, verdict.path)
+    others = [prices(isa, cores, compiled.image, path) for path in verdict.others]
+    equal = [all(other.cycles == cost.cycles for other in row) for cost, *row in zip(costs, *others, strict=True)]
     clobbers = tuple(register for register in compiled.written if register not in isa.abi.callee_saved)
-    by_column = tuple((isa.timings[timing], cost) for timing, cost in zip(by_timing, costs, strict=True))
+    columns = zip(by_timing, costs, equal, strict=True)
+    by_column = tuple((isa.timings[timing], cost) for timing, cost, same in columns if same)
     return Kernel(spec, compiled, verdict, by_column, clobbers)
 
 
@@ -125,17 +131,23 @@ def points(spec: Spec, name: str) -> list[dict[str, str]]:
 
 
 def plan(spec: Spec, method: str, parameters: dict[str, str]) -> Plan:
-    """The method's plan; its parts get the parameters that are known to be good."""
+    """The method's plan; its parts get the parameters that are known to be good.
+
+    Raises UserError for one that branches on secrets and may not.
+    """
     isa = spec.contract.isa
     known = functools.partial(answers.of_part, isa)
-    return methods.plan(spec.contract.op, spec.contract.limbs, method, parameters, known)
+    found = methods.plan(spec.contract.op, spec.contract.limbs, method, parameters, known)
+    if found.branches and not spec.allow_branches:
+        raise UserError("signs=branched branches on the sign of a difference; --allow-branches permits that")
+    return found
 
 
 def stack(spec: Spec, compiled: Compiled) -> int:
     """Bytes below the return address: what the prologue pushes, or what the proof sees where that is not all."""
     isa = compiled.isa
     if not compiled.straight or any(frame.moves_stack(line.instr.insn, isa) for line in compiled.lines):
-        return prove(compiled.image, spec.contract, spec.core).stack
+        return prove(compiled.image, spec.contract, spec.core, branches=spec.allow_branches).stack
     saves = sum(line.instr.insn.frame == "save" for line in compiled.lines)
     return saves * (isa.limb_bits // 8)
 

@@ -120,13 +120,14 @@ class Recombine:
     """Karatsuba's last step: the result holds L, 2 * `half` limbs, and H above; add L + H - M at column `half`.
 
     `middle` is |M|; it is negative if one of the two `signs` is and the other is not.  A square has no signs.
-    `turn`: columns done in each turn of a loop, 0 for no loop.
+    `turn`: columns done in each turn of a loop, 0 for no loop; `branched`: a branch looks at the sign.
     """
 
     half: int
     middle: Slice
     signs: tuple[str, ...]
     turn: int = 0
+    branched: bool = False
 
 
 Step = Product | Double | Apart | Join | Gather | Load | Store | Block | Difference | Part | Recombine
@@ -158,6 +159,12 @@ class Plan:
     def parts(self) -> Iterator[Part]:
         """The products that other plans form."""
         return (step for step in self.steps if isinstance(step, Part))
+
+    @functools.cached_property
+    def branches(self) -> bool:
+        """Whether it, or a part of it, branches on the sign of a difference."""
+        own = any(isinstance(step, Recombine) and step.branched for step in self.steps)
+        return own or any(part.plan.branches for part in self.parts())
 
     def products(self) -> Iterator[Product]:
         """The cells in the order of their visits."""
@@ -201,8 +208,9 @@ class Plan:
                 case Part(plan, into, left, right, called):
                     lines.append(f"  {into} = {left} * {right}{', called' if called else ''}:")
                     lines += [f"  {line}" for line in plan.text().splitlines()]
-                case Recombine(half, middle, signs):
+                case Recombine(half, middle, signs, branched=branched):
                     sign = f", its sign that of {' * '.join(signs)}" if signs else ""
+                    sign += ", by a branch" if branched else ""
                     lines.append(f"  column {half}: + L + H - {middle}{sign}")
         return "\n".join(lines) + "\n"
 

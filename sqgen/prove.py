@@ -9,6 +9,7 @@ operand, the result or the stack, no secret to reach a branch or an address, and
 from __future__ import annotations
 
 import gc
+import itertools
 from collections.abc import Mapping, Sequence
 
 from .code import flags_read, flags_written
@@ -19,6 +20,7 @@ from .meaning import LOST
 from .overlap import overlap
 from .symbolic import Event, Refused, Return, Split, State, Value, ZeroTest
 from .table import Core
+from .timing import Price, price
 
 STEPS = 1_000_000  # instructions walked at most, in all cases together
 STEPS_PER_PRODUCT = 16  # instructions walked at most in one case, for each product of limbs; rolled loops take about 14
@@ -30,12 +32,15 @@ MOST_FIXED = 24  # digits of one case that have a value, before the proof gives 
 DEEP = 1_000_000  # terms touched at most to show one carry constant at the end
 
 
-def prove(image: bytes, contract: Contract, core: Core, entry: int = 0) -> Verdict:
-    """Walk `image` from `entry` (offset in bytes) and decide.  Never raises for what the code does."""
+def prove(image: bytes, contract: Contract, core: Core, entry: int = 0, *, branches: bool = False) -> Verdict:
+    """Walk `image` from `entry` (offset in bytes) and decide.  Never raises for what the code does.
+
+    `branches`: the path may depend on secrets, as long as its cycles on the core and what it accesses do not.
+    """
     collecting = gc.isenabled()
     gc.disable()  # forms are many and never cyclic: looking for cycles takes a tenth of the time and finds none
     try:
-        return _Proof(image, contract, core, entry).run()
+        return _Proof(image, contract, core, entry, branches).run()
     finally:
         if collecting:
             gc.enable()
@@ -48,8 +53,10 @@ class _Failed(Exception):
 
 
 class _Proof:
-    def __init__(self, image: bytes, contract: Contract, core: Core, entry: int) -> None:
+    def __init__(self, image: bytes, contract: Contract, core: Core, entry: int, branches: bool) -> None:
         self.image, self.contract, self.core, self.entry = image, contract, core, entry
+        self.branches = branches
+        self.paths: dict[tuple[int, ...], Price] = {}  # of all cases, where they may differ
         self.isa = contract.isa
         self.atoms = Atoms(TERMS_PER_PRODUCT * contract.limbs**2)
         self.bases: dict[int, str] = {}
@@ -81,11 +88,15 @@ class _Proof:
                 cases += 1
                 self.finish(state)
                 first = first or state
-                self.same(first, state)
+                if self.branches:
+                    self.alike(first, state)
+                else:
+                    self.same(first, state)
         except _Failed as failed:
             return Verdict(self.contract, failed.fault, (), 0, {}, cases)
         assert first is not None
-        return Verdict(self.contract, None, tuple(first.path), self.stack(first), overlap(first), cases)
+        path, others = tuple(first.path), tuple(self.paths)[1:]
+        return Verdict(self.contract, None, path, self.stack(first), overlap(first), cases, others)
 
     def stack(self, state: State) -> int:
         return -state.lowest * (self.isa.limb_bits // 8)
@@ -237,15 +248,29 @@ class _Proof:
         return target if value == wanted else following
 
     def decide(self, state: State, flag: str) -> int:
-        """The value of a flag that a branch looks at.  Raises Refused unless it is the same for all operands."""
+        """The value of a flag that a branch looks at.
+
+        Raises Refused unless it is the same for all operands; Split where it need not be and a bit decides.
+        """
         value = state.slots[self.isa.slots[flag]]
+        if self.branches and isinstance(value, dict):
+            value = self.atoms.reduce(value, state.fixed)
         if isinstance(value, ZeroTest):
             forms = [self.atoms.reduce(form, state.fixed) for form in value.forms]
             if all(not form or form.keys() == {ONE} for form in forms):
                 return int(not any(forms))
         elif value is not None and (not value or value.keys() == {ONE}):
             return value.get(ONE, 0)
+        if self.branches and value is not None:
+            self.split(forms if isinstance(value, ZeroTest) else [value])
         raise Refused(f"branches on {flag}, which depends on a secret or is unknown")
+
+    def split(self, forms: Sequence[Form]) -> None:
+        """Raises Split at a bit that the forms, which are reduced, depend on; signs before others."""
+        found = {factor for form in forms for atom in form for factor in self.atoms.factors.get(atom, (atom,))}
+        bits = [factor for factor in sorted(found) if self.atoms.is_bit(factor)]
+        if bits:
+            raise Split(next((bit for bit in bits if bit in self.atoms.signs), bits[0]))
 
     def leave(self, state: State) -> int | None:
         """A return: the address on top of the stack must be one that a call, or the caller, put there."""
@@ -335,6 +360,24 @@ class _Proof:
                 verb = ", which depends" if mine.kind == "branch" else " depends"
                 raise self.failure(mine.at, f"{what}{verb} on a secret")
 
+    def alike(self, first: State, other: State) -> None:
+        """Cases may go different ways, but what they access, their stack and their cycles must be the same."""
+        mine, its = ([event for event in state.events if event.kind != "branch"] for state in (first, other))
+        for ours, theirs in itertools.zip_longest(mine, its):
+            if ours is None or theirs is None or ours[1:] != theirs[1:]:
+                raise self.failure((ours or theirs).at, "the address depends on a secret")
+        if self.stack(first) != self.stack(other):
+            raise self.failure(self.atoms.here, "its stack depends on a secret")
+        path = tuple(other.path)
+        if path in self.paths:
+            return
+        self.paths[path] = price(self.isa, self.core, self.image, path, self.entry)
+        cost, before = self.paths[path], next(iter(self.paths.values()))
+        if cost.cycles != before.cycles:
+            apart = next(at for at, pair in enumerate(zip(first.path, path, strict=False)) if pair[0] != pair[1])
+            cycles = " or ".join(map(str, sorted((before.call, cost.call))))
+            raise self.failure(self.entry + path[apart - 1], f"takes {cycles} cycles, depending on a secret")
+
     def result(self, state: State) -> None:
         limb, n = self.isa.limb_bits, self.contract.limbs
         terms: list[tuple[int, Form]] = []
@@ -382,6 +425,8 @@ class _Proof:
             found = {d: value for d in digits if self.atoms.within({d: 1}, value, value, fixed, DEEP)}
             if found:
                 return found
+        if self.branches:  # an arm is right by what is known in its case alone
+            return {d: 0 for d in digits if self.atoms.bounded({d: 1}, 0, 0, fixed)}
         return {}
 
     def infeasible(self, fixed: Mapping[int, int]) -> bool:

@@ -59,7 +59,8 @@ def _cycles(cost: Price) -> str:
 
 
 def _cases(verdict: Verdict) -> str:
-    return f"holds for every input, {verdict.cases} case{'s' if verdict.cases > 1 else ''}"
+    ways = f", {1 + len(verdict.others)} paths of as many cycles" if verdict.branches else ""
+    return f"holds for every input, {verdict.cases} case{'s' if verdict.cases > 1 else ''}{ways}"
 
 
 def kernel_table(kernel: Kernel, written: Sequence[Path]) -> str:
@@ -134,13 +135,14 @@ def comparison_table(comparison: Comparison, svg: Path | None) -> str:
 def check_table(judgement: Judgement) -> str:
     """What the simulator saw."""
     report = judgement.report
+    ways = "one path for all operands" if report.paths == 1 else f"{report.paths} paths of as many cycles"
     against = "the same as the manifest's" if judgement.manifest else "no manifest to compare with"
     rows = [
         ("values", f"right on {report.runs} operands, structured and random"),
         ("interrupts", f"right on {report.interrupted} runs with one before every instruction"),
         ("cycles", f"{_cycles(Price(report.call, report.body, ()))}; {against}"),
         ("stack", f"{report.stack} bytes below the return address"),
-        ("kept", "registers, stack pointer, memory around all buffers; one path for all operands"),
+        ("kept", "registers, stack pointer, memory around all buffers; " + ways),
     ]
     return _facts(f"{judgement.symbol} in {report.simulator}", rows)
 

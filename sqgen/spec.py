@@ -29,7 +29,10 @@ _TAKEN = frozenset(
 
 @dataclass(frozen=True)
 class Spec:
-    """A request that makes sense.  `method` is a method's name or "auto"; limits are in bytes, None for none."""
+    """A request that makes sense.  `method` is a method's name or "auto"; limits are in bytes, None for none.
+
+    `allow_branches`: the code may branch on secrets, in arms that take equally long.
+    """
 
     contract: Contract
     core: Core
@@ -39,6 +42,7 @@ class Spec:
     max_bytes: int | None
     max_stack: int | None
     symbol: str
+    allow_branches: bool = False
 
     @property
     def bits(self) -> int:
@@ -57,6 +61,8 @@ class Spec:
             parts.append(f"--max-bytes {self.max_bytes}")
         if self.max_stack is not None:
             parts.append(f"--max-stack {self.max_stack}")
+        if self.allow_branches:
+            parts.append("--allow-branches")
         if self.symbol != default_symbol(self.contract):
             parts.append(f"--symbol {self.symbol}")
         return " ".join(parts)
@@ -79,6 +85,7 @@ def spec(
     max_bytes: int | None = None,
     max_stack: int | None = None,
     symbol: str | None = None,
+    allow_branches: bool = False,
 ) -> Spec:
     """Check a request for an instruction set, or the one of that name.  Raises UserError that says what to change."""
     which = isa(which) if isinstance(which, str) else which
@@ -102,4 +109,6 @@ def spec(
         raise UserError(
             f"'{name[:40]}' is no C identifier; a symbol has letters, digits and _, and is no keyword or macro"
         )
-    return Spec(what, chosen_core, method, tuple(sorted(given.items())), goal, max_bytes, max_stack, name)
+    return Spec(
+        what, chosen_core, method, tuple(sorted(given.items())), goal, max_bytes, max_stack, name, allow_branches
+    )

@@ -22,6 +22,11 @@ class Price:
     body: int
     counts: tuple[tuple[str, int], ...]
 
+    @property
+    def cycles(self) -> tuple[int, int]:
+        """Of the call and of the body."""
+        return self.call, self.body
+
 
 def price(isa: Isa, core: Core, image: bytes, path: Sequence[int], entry: int = 0) -> Price:
     """Price an executed path (offsets from the entry, in bytes) on one core."""
