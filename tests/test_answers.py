@@ -2,44 +2,53 @@
 
 from __future__ import annotations
 
-import re
+import tomllib
 
 import pytest
 from conftest import avr
 
 from sqgen import answers, methods, tune
+from sqgen.contract import OPS
 
-ROW = re.compile(r'^(\d+) = \{ (\w+) = "([\d,]+)" \}  # (\d+) cycles a call$')
-
-
-Row = tuple[str, str, int, str, str, int]
+Row = tuple[str, str, int, dict[str, str], int]
 
 
 def recorded() -> list[Row]:
-    """(method, operation, bits, parameter, value, cycles) of every answer with parameters."""
-    found, method, op = [], "", ""
-    for line in answers.path(avr()).read_text().splitlines():
-        if line.startswith("["):
-            method, op = line.strip("[]").split(".")
-        elif match := ROW.match(line):
-            bits, parameter, value, cycles = match.groups()
-            found.append((method, op, int(bits), parameter, value, int(cycles)))
-    return found
+    """(method, operation, bits, parameters, cycles) of every answer."""
+    document = tomllib.loads(answers.path(avr()).read_text())
+    return [
+        (
+            method,
+            op,
+            int(bits),
+            {key: value for key, value in row.items() if key != answers.CYCLES},
+            row[answers.CYCLES],
+        )
+        for method, tables in document.items()
+        for op, rows in tables.items()
+        for bits, row in rows.items()
+    ]
+
+
+SAMPLE = [row for row in recorded() if row[2] % 96 == 0 and row[2] <= 768]
 
 
 def test_every_size_up_to_512_bits_has_a_fastest_method() -> None:
-    for op in ("sqr", "mul"):
+    for op in OPS:
         assert all(answers.fastest(avr(), op, bits) in methods.names(op) for bits in range(16, 513, 8))
 
 
-@pytest.mark.parametrize("row", [row for row in recorded() if row[2] % 96 == 0], ids=lambda row: f"{row[0]}-{row[2]}")
-def test_an_answer_costs_what_the_search_recorded_and_no_more_than_the_default(
-    row: tuple[str, str, int, str, str, int],
-) -> None:
-    method, op, bits, parameter, value, cycles = row
-    assert answers.parameters(avr(), method, op, bits) == {parameter: value}
-    assert tune.cost(avr(), op, bits // 8, method, {parameter: value}) == cycles
-    assert cycles <= (tune.cost(avr(), op, bits // 8, method, {}) or cycles)
+def test_the_file_has_answers_for_the_methods_that_are_searched() -> None:
+    assert {row[0] for row in SAMPLE} >= {"sbd", "operand-caching", "karatsuba", "karatsuba-squaring"}
+
+
+@pytest.mark.parametrize("row", SAMPLE, ids=lambda row: f"{row[0]}-{row[1]}-{row[2]}")
+def test_an_answer_costs_what_the_search_recorded_and_no_more_than_the_default(row: Row) -> None:
+    method, op, bits, parameters, cycles = row
+    assert answers.parameters(avr(), method, op, bits) == parameters
+    assert tune.cost(avr(), op, bits // 8, method, parameters) == cycles
+    if method != "hybrid":  # its default may be product scanning at small sizes
+        assert cycles <= (tune.cost(avr(), op, bits // 8, method, {}) or cycles)
 
 
 @pytest.mark.parametrize("op", ["sqr", "mul"])

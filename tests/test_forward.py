@@ -54,7 +54,7 @@ def test_kernels_of_128_bits_are_proved(op: str, method: str) -> None:
 
 # Two levels of masks are left to the first proof: the walk loses a term where the carries of one wait in the other.
 @pytest.mark.parametrize("parts", ["inline", "calls"])
-@pytest.mark.parametrize("limbs", [4, 5, 8])
+@pytest.mark.parametrize("limbs", [4, 7])
 @pytest.mark.parametrize(
     ("op", "method"),
     [("mul", "karatsuba"), ("sqr", "karatsuba"), ("sqr", "karatsuba-squaring"), ("sqr", "hybrid-karatsuba")],

@@ -1,6 +1,7 @@
 """Every method at every size up to 256 bits: covered, proved, right in the simulator, timed to the cycle.
 
-The normal run has a sample of this in test_kernels.py; here is the rest, `make sweep`, which takes minutes.
+The normal run has a sample of this in test_kernels.py; here is the rest, `make sweep`, which takes many minutes.
+Forms of methods made of parts are in test_parts.py.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ FORMS = [
     ("sqr", "lazy-doubling", "d=4"),
     ("mul", "full-operand-caching", "e=3"),  # all its cases come up
 ]
-SIZES = [*range(16, 257, 8), 512]
+SIZES = [*range(16, 257, 8), 320, 448, 512]
 RUNS = 6  # the first six operands are all limbs 0, 1, 7f, 80, fe, ff
 
 
