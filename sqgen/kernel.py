@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -15,7 +16,7 @@ from .errors import Exit, UserError
 from .plan import Plan
 from .prove import prove
 from .spec import Spec
-from .table import Timing
+from .table import Isa, Timing
 from .timing import Price, prices
 
 
@@ -108,16 +109,42 @@ def candidates(spec: Spec) -> list[Compiled]:
     best = answers.fastest(contract.isa, contract.op, bits)
     if spec.method == "auto" and spec.goal == "speed" and unlimited and best in names:
         names = [str(best)]
-    found, failures = [], []
+    plans, failures = [], []
     for name in names:
         for given in points(spec, name):
             try:
-                found.append(compile_plan(plan(spec, name, given), contract.isa))
+                plans.append(plan(spec, name, given))
             except UserError as error:
                 failures.append(error)
+    found: list[Compiled] = []
+    for each in sorted(plans, key=lambda one: least_bytes(one, contract.isa)):
+        if found and least_bytes(each, contract.isa) > worthwhile(spec, found):
+            continue
+        try:
+            found.append(compile_plan(each, contract.isa))
+        except UserError as error:
+            failures.append(error)
     if not found:
         raise failures[0]
     return found
+
+
+def least_bytes(which: Plan, isa: Isa) -> int:
+    """Bytes that the plan's products take at least: a multiplication and two additions each, a called part once."""
+    called = {part.plan for part in which.parts() if part.called}
+    in_place = [part.plan for part in which.parts() if not part.called]
+    own = sum(1 for _ in which.products()) * 3 * isa.code_unit
+    return own + sum(least_bytes(part, isa) for part in (*called, *in_place))
+
+
+def worthwhile(spec: Spec, found: list[Compiled]) -> float:
+    """Bytes above which another kernel cannot be what is wanted."""
+    limits = [math.inf]
+    if spec.max_bytes is not None:
+        limits.append(spec.max_bytes)
+    if spec.goal == "size":
+        limits += [len(each.image) for each in found if fits(spec, each)]
+    return min(limits)
 
 
 def points(spec: Spec, name: str) -> list[dict[str, str]]:
