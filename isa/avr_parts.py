@@ -29,7 +29,7 @@ from .avr_karatsuba import (
 from .avr_leaf import Leaf, clear, operands
 from .avr_registers import HIGH, POINTERS, pointers, pool
 
-FAR = 400  # products after which a call no longer reaches what stands behind them
+FAR = 300  # products after which a call no longer reaches what stands behind them
 FITTING = 8  # limbs of a half whose M fits the registers
 
 
@@ -50,7 +50,13 @@ class Module:
             build.emit("movw", POINTERS[pointer][0], low)
         self.body(build, plan)
         build.emit("eor", HIGH, HIGH, comment="r1 is zero on return")
-        return Code((self.function("", build, plan), *self.functions))
+        return Code((self.function("", build, plan), *self.in_reach()))
+
+    def in_reach(self) -> list[Function]:
+        """The functions in an order in which calls are short: those that call first, the largest before its parts."""
+        callers = [each for each in self.functions if any(op.insn == "rcall" for op in each.ops)]
+        leaves = [each for each in self.functions if each not in callers]
+        return [*reversed(callers), *sorted(leaves, key=lambda each: len(each.ops))]
 
     def function(self, name: str, build: Builder, plan: Plan) -> Function:
         looped = any(isinstance(step, Recombine) and step.turn for step in plan.steps)
@@ -287,13 +293,13 @@ class Calling:
         """Call the parts; take the pointers back; go on with the other steps."""
         steps = self.plan.steps
         last = max(index for index, step in enumerate(steps) if isinstance(step, Part))
-        if sum(isinstance(step, Product) for step in steps) > FAR:  # the parts stand here, or no call would reach them
-            self.build.mark("functions")
         for step in steps[: last + 1]:
             if isinstance(step, Block):
                 self.build.heading(step.title)
             elif isinstance(step, Part):
                 self.call(step)
+        if sum(isinstance(step, Product) for step in steps) > FAR:  # the parts stand here, or no call would reach them
+            self.build.mark("functions")
         for base, pointer in reversed(self.walks.items()):
             for register in POINTERS[pointer]:
                 self.build.emit("pop", register)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from . import allocate, frame, methods
@@ -98,29 +98,76 @@ def require_whole(plan: Plan, isa: Isa) -> None:
 
 
 def layout(functions: Sequence[Function], isa: Isa) -> tuple[Line, ...]:
-    """The functions one after the other, each place known.  Raises UserError where a call does not reach."""
-    placed: list[tuple[Op, str, tuple[str, ...], int]] = []  # operation, its function, labels, address in bytes
-    places: dict[str, int] = {}
-    address = 0
-    labels: list[str] = []
-    for name, op in in_order(functions, isa):
+    """The functions one after the other, each place known; calls that do not reach go by way of a jump."""
+    code = list(in_order(functions, isa))
+    while True:
+        addresses, places = _places(code, isa)
+        far = next((k for k, (name, op) in enumerate(code) if not _reaches(name, op, addresses[k], places, isa)), None)
+        if far is None:
+            break
+        hop = _hop(code, far, addresses, places, isa)
+        if hop is None:
+            break  # and the assembler says by how much
+        name, op = code[far]
+        label = Label(f"hop{len(code)}")
+        code[far] = name, replace(op, args=(label,))
+        code[hop:hop] = [("", Op("label", (label,))), ("", Op(isa.jump, (Label(_target(name, op, places)),)))]
+    lines, labels = [], []
+    for (name, op), at in zip(code, addresses, strict=True):
         if op.insn == "label":
             labels.append(str(op.args[0]))
             continue
-        places |= dict.fromkeys(labels, address)
-        placed.append((op, name, tuple(labels), address))
-        address += isa.insns[op.insn].size
-        labels = []
-    lines = []
-    for op, name, labels_here, at in placed:
-        target = next((arg.name for arg in op.args if isinstance(arg, Label)), "")
-        if f"{name}_{target}" in places:  # a place in the same function
-            target = f"{name}_{target}"
+        target = _target(name, op, places)
         operands = tuple(arg for arg in op.args if isinstance(arg, str | int))
         if target:
             operands = (*operands, places[target] - at - isa.insns[op.insn].size)
-        lines.append(Line(Instr(isa.insns[op.insn], operands), op.heading, op.comment, labels_here, target))
+        lines.append(Line(Instr(isa.insns[op.insn], operands), op.heading, op.comment, tuple(labels), target))
+        labels = []
     return tuple(lines)
+
+
+def _places(code: Sequence[tuple[str, Op]], isa: Isa) -> tuple[list[int], dict[str, int]]:
+    """The address (bytes) of each operation, and of each label."""
+    addresses, places, address = [], {}, 0
+    for _, op in code:
+        addresses.append(address)
+        if op.insn == "label":
+            places[str(op.args[0])] = address
+        else:
+            address += isa.insns[op.insn].size
+    return addresses, places
+
+
+def _target(name: str, op: Op, places: Mapping[str, int]) -> str:
+    """The label an operation of function `name` goes to, "" for none: one of its own, or a function's."""
+    target = next((arg.name for arg in op.args if isinstance(arg, Label)), "")
+    own = f"{name}_{target}"
+    return own if own in places else target
+
+
+def _reaches(name: str, op: Op, at: int, places: Mapping[str, int], isa: Isa) -> bool:
+    """Whether an operation at `at` reaches what it goes to."""
+    if op.insn == "label" or not any(isinstance(arg, Label) for arg in op.args):
+        return True
+    operand = isa.insns[op.insn].operands[-1]
+    distance = places[_target(name, op, places)] - at - isa.insns[op.insn].size
+    return operand.low <= distance // operand.scale < -operand.low
+
+
+def _hop(
+    code: Sequence[tuple[str, Op]], far: int, addresses: Sequence[int], places: Mapping[str, int], isa: Isa
+) -> int | None:
+    """Where a jump may stand that the operation `far` reaches: nothing runs into it; nearest to the target."""
+    name, op = code[far]
+    target = places[_target(name, op, places)]
+    found = []
+    for index in range(1, len(code)):
+        before = code[index - 1][1]
+        ends = before.insn != "label" and isa.insns[before.insn].control[:1] in {("jump",), ("return",)}
+        if ends and _reaches("", Op(op.insn, (Label("here"),)), addresses[far], {"here": addresses[index]}, isa):
+            found.append((abs(addresses[index] - target), index))
+    nearest = min(found, default=None)
+    return nearest[1] if nearest and nearest[0] < abs(addresses[far] - target) else None
 
 
 def in_order(functions: Sequence[Function], isa: Isa) -> Iterator[tuple[str, Op]]:

@@ -164,16 +164,18 @@ def _numbers(name: str, parameter: Parameter, text: str, columns: int) -> tuple[
 def plan(op: str, limbs: int, name: str, given: Mapping[str, str], known: Known = _nothing) -> Plan:
     """The method's plan for `limbs` limbs, its cover checked.  Raises UserError for what the method cannot do.
 
-    The plan names its parameters, but not words and what depends on the size where they stand at their default.
+    The plan names its parameters, but not words and what depends on the size where they stand at their default,
+    unless an answer could say otherwise.
     """
     chosen = method(name)
     if not does(name, op):
         raise UserError(f"method '{name}' cannot do {op}; these can: {', '.join(names(op))}")
     checked = values(name, given, 2 * limbs, known)
+    searched = {key for point in points(name, limbs) for key in point}
     shown = tuple(
         (p.name, checked.text(p.name))
         for p in chosen.PARAMETERS
-        if checked.text(p.name) != p.standard(limbs) or not (p.choices or callable(p.default))
+        if checked.text(p.name) != p.standard(limbs) or p.name in searched or not (p.choices or callable(p.default))
     )
     made = Plan(op, limbs, name, shown, tuple(chosen.steps(op, limbs, checked)))
     cover.check(made)

@@ -214,7 +214,7 @@ def kernel_with(name: str, operands: Sequence[str | int], new: Sequence[tuple[st
         ("ret", (), (("push", ("r0",)), ("ret", ())), "did not return"),
         ("ret", (), (("std_z", ("r0", 4)), ("ret", ())), "operand a or memory beside it is changed"),
         ("ret", (), (("st_xp", ("r1",)), ("st_x", ("r1",)), ("ret", ())), "memory beside the result is changed"),
-        ("ret", (), (("add", ("r0", "r0")), ("brcs", (0,)), ("sec", ()), ("ret", ())), ""),
+        ("ret", (), (("add", ("r0", "r0")), ("brcs", (0,)), ("sec", ()), ("ret", ())), "with other operands"),
         ("ret", (), (("lsr", ("r23",)), ("brcs", (2,)), ("nop", ()), ("ret", ())), "path depends on the operands"),
         ("ret", (), (("cli", ()), ("ret", ())), "interrupt flag is changed"),
         ("ret", (), (("rjmp", (-2,)),), "did not return"),

@@ -302,8 +302,8 @@ def test_hybrid_karatsuba_takes_no_more_cycles_than_published_without_branches()
 
 @pytest.mark.parametrize("n", [8, 16, 32])
 def test_karatsuba_visits_as_many_cells_as_its_recurrence_says(n: int) -> None:
-    """Three products of half the size [HS15]: 3 (n/2)^2; a square three of n/2 (n/2 + 1) / 2; [HKS] two such squares and
-    one Karatsuba product."""
+    """Three products of half the size [HS15]: 3 (n/2)^2; a square three of n/2 (n/2 + 1) / 2; [HKS] two such squares
+    and one Karatsuba product."""
     half = n // 2
     assert products(methods.plan("mul", n, "karatsuba", {"levels": "1"})) == 3 * half**2
     assert products(methods.plan("mul", n, "karatsuba", {"levels": "2"})) == 9 * (half // 2) ** 2
