@@ -34,7 +34,7 @@ PARAMETERS = (
         "leaf",
         "the method of the innermost squares",
         "sbd",
-        choices=("sbd", "product-scanning", "lazy-doubling", "carry-catcher"),
+        choices=("sbd", "product-scanning", "lazy-doubling"),
     ),
     Parameter("parts", "the innermost level in place, or as calls", "calls", choices=("inline", "calls")),
     Parameter("recombine", "the last step of a level that calls", rolled, choices=("unrolled", "looped")),
