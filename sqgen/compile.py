@@ -13,6 +13,8 @@ from .idioms import idioms
 from .plan import Plan
 from .table import Isa
 
+PROGRESS = 256  # bytes that a jump by the way must gain, lest jumps stand beside each other without end
+
 
 @dataclass(frozen=True)
 class Line:
@@ -167,7 +169,7 @@ def _hop(
         if ends and _reaches("", Op(op.insn, (Label("here"),)), addresses[far], {"here": addresses[index]}, isa):
             found.append((abs(addresses[index] - target), index))
     nearest = min(found, default=None)
-    return nearest[1] if nearest and nearest[0] < abs(addresses[far] - target) else None
+    return nearest[1] if nearest and nearest[0] + PROGRESS < abs(addresses[far] - target) else None
 
 
 def in_order(functions: Sequence[Function], isa: Isa) -> Iterator[tuple[str, Op]]:

@@ -139,9 +139,10 @@ def least_bytes(which: Plan, isa: Isa) -> int:
 
 def worthwhile(spec: Spec, found: list[Compiled]) -> float:
     """Bytes above which another kernel cannot be what is wanted."""
+    sizes = [len(each.image) for each in found]
     limits = [math.inf]
-    if spec.max_bytes is not None:
-        limits.append(spec.max_bytes)
+    if spec.max_bytes is not None:  # while none fits, only a smaller one is of interest
+        limits.append(spec.max_bytes if min(sizes) <= spec.max_bytes else min(sizes))
     if spec.goal == "size":
         limits += [len(each.image) for each in found if fits(spec, each)]
     return min(limits)
