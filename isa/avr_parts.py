@@ -8,6 +8,7 @@ the pointers b, a, r, each low byte first; M.  After each call Y is set to the s
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from sqgen.code import Builder, Code, Function, Label, Memory, Virtual
 from sqgen.errors import UserError
@@ -83,14 +84,13 @@ class Module:
 
     def called(self, plan: Plan) -> Label:
         """The function that forms a part."""
-        key = (plan.op, plan.limbs, plan.method, plan.parameters)
-        if key not in self.names:
-            self.names[key] = Label(f"{plan.op}{plan.limbs * self.isa.limb_bits}")
+        if plan.key not in self.names:
+            self.names[plan.key] = Label(f"{plan.op}{plan.limbs * self.isa.limb_bits}")
             build = Builder(self.isa)
             self.body(build, plan)
             build.emit("ret")
-            self.functions.append(self.function(self.names[key].name, build, plan))
-        return self.names[key]
+            self.functions.append(self.function(self.names[plan.key].name, build, plan))
+        return self.names[plan.key]
 
 
 class InPlace:
@@ -304,7 +304,5 @@ class Calling:
             for register in POINTERS[pointer]:
                 self.build.emit("pop", register)
             self.build.mark("point", pointer, Memory(base, 0))
-        self.rest(Plan(self.plan.op, self.plan.limbs, self.plan.method, (), steps[last + 1 :]))
-
-    def rest(self, plan: Plan) -> None:
-        Leaf(plan, self.build, *operands(self.build, plan)).all_steps()
+        rest = replace(self.plan, steps=steps[last + 1 :])
+        Leaf(rest, self.build, *operands(self.build, rest)).all_steps()

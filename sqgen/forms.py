@@ -133,18 +133,19 @@ class Atoms:
 
     def queue(self, atom: int, fixed: Mapping[int, int], heap: list[tuple[int, int]]) -> None:
         """Push (minus the latest factor that can be replaced, atom), or (1, atom) for one that stays as it is."""
-        pivot = -1
+        heappush(heap, (-self.pivot(atom, fixed), atom))
+
+    def pivot(self, atom: int, fixed: Mapping[int, int]) -> int:
+        """The latest factor of the atom, or itself, that can be replaced; -1 if there is none."""
         for factor in reversed(self.factors.get(atom, (atom,))):
             relation = self.relation.get(factor)
             if factor in fixed or (relation is not None and relation.digits[0] == factor):
-                pivot = factor
-                break
-        heappush(heap, (-pivot, atom))
+                return factor
+        return -1
 
     def replaced(self, atom: int, pivot: int, fixed: Mapping[int, int]) -> Form:
         """The atom with its factor `pivot` replaced."""
         replacement = self._replacement(pivot, fixed)
-        assert replacement is not None
         factors = self.factors.get(atom)
         if factors is None:
             return replacement
@@ -160,18 +161,14 @@ class Atoms:
 
     def reduced(self, atom: int, fixed: Mapping[int, int]) -> Form | None:
         """What `atom` is replaced by, None if it stays."""
-        for factor in reversed(self.factors.get(atom, (atom,))):
-            if self._replacement(factor, fixed) is not None:
-                return self.replaced(atom, factor, fixed)
-        return None
+        pivot = self.pivot(atom, fixed)
+        return None if pivot < 0 else self.replaced(atom, pivot, fixed)
 
-    def _replacement(self, atom: int, fixed: Mapping[int, int]) -> Form | None:
-        """What an atom that is no product is replaced by: its value in this case, or its relation without it."""
+    def _replacement(self, atom: int, fixed: Mapping[int, int]) -> Form:
+        """What a pivot is replaced by: its value in this case, or its relation without it."""
         if atom in fixed:
             return {ONE: fixed[atom]} if fixed[atom] else ZERO
-        relation = self.relation.get(atom)
-        if relation is None or relation.digits[0] != atom:
-            return None
+        relation = self.relation[atom]
         form = dict(relation.form)
         for digit, weight in zip(relation.digits[1:], relation.weights[1:], strict=True):
             form[digit] = form.get(digit, 0) - weight

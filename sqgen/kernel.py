@@ -6,6 +6,7 @@ import functools
 import hashlib
 import json
 import math
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -98,6 +99,8 @@ def choose(spec: Spec) -> Compiled:
     fitting = [each for each in found if fits(spec, each)]
     if not fitting:
         raise UserError(missed(spec, found), Exit.LIMITS)
+    if len(fitting) == 1:  # ranking code with loops means running it
+        return fitting[0]
     return min(fitting, key=lambda each: (rank(spec, each), each.plan.method))
 
 
@@ -117,8 +120,9 @@ def candidates(spec: Spec) -> list[Compiled]:
             except UserError as error:
                 failures.append(error)
     found: list[Compiled] = []
-    for each in sorted(plans, key=lambda one: least_bytes(one, contract.isa)):
-        if found and least_bytes(each, contract.isa) > worthwhile(spec, found):
+    sized = [(least_bytes(each, contract.isa), each) for each in plans]
+    for least, each in sorted(sized, key=operator.itemgetter(0)):
+        if found and least > worthwhile(spec, found):
             continue
         try:
             found.append(compile_plan(each, contract.isa))
@@ -131,10 +135,10 @@ def candidates(spec: Spec) -> list[Compiled]:
 
 def least_bytes(which: Plan, isa: Isa) -> int:
     """Bytes that the plan's products take at least: a multiplication and two additions each, a called part once."""
-    called = {part.plan for part in which.parts() if part.called}
+    called = {part.plan.key: part.plan for part in which.parts() if part.called}
     in_place = [part.plan for part in which.parts() if not part.called]
     own = sum(1 for _ in which.products()) * 3 * isa.code_unit
-    return own + sum(least_bytes(part, isa) for part in (*called, *in_place))
+    return own + sum(least_bytes(part, isa) for part in (*called.values(), *in_place))
 
 
 def worthwhile(spec: Spec, found: list[Compiled]) -> float:

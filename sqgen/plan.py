@@ -149,6 +149,11 @@ class Plan:
         sides = {cell.i < cell.j for cell in self.products() if cell.i != cell.j}
         return self.op == "sqr" and len(sides) < 2
 
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What two plans of the same steps have in common."""
+        return self.op, self.limbs, self.method, self.parameters
+
     @functools.cached_property
     def operands(self) -> tuple[str, ...]:
         """Names of the operands that its steps speak of; a square formed from parts as a product has both, equal."""

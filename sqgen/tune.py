@@ -122,13 +122,10 @@ def tuned(which: Isa, op: str, limbs: int, method: str, before: Given) -> Found:
     def price(parameters: Given) -> int:
         return cost(which, op, limbs, method, parameters) or NEVER
 
-    found: Found = min(
-        ((price(point), point) for point in methods.points(method, limbs)),
-        key=lambda one: (one[0], list(one[1].items())),
-    )
-    if found[1]:
-        return found
-    found = (found[0], before)
+    points = methods.points(method, limbs)
+    if points != [EMPTY]:
+        return min(((price(point), point) for point in points), key=lambda one: (one[0], list(one[1].items())))
+    found: Found = (NEVER, before)
     for parameter in methods.method(method).PARAMETERS:
         if not parameter.choices:
             search_one = widths if parameter.many else number
@@ -144,7 +141,7 @@ def best(which: Isa, op: str, limbs: int, names: Sequence[str], before: dict[str
     found = {method: (cost(which, op, limbs, method, {}) or NEVER, EMPTY) for method in names}
     limit = HOPELESS * min(cycles for cycles, _ in found.values())
     for method, (cycles, _) in found.items():
-        if methods.points(method, limbs) != [{}] or (methods.method(method).PARAMETERS and cycles <= limit):
+        if methods.points(method, limbs) != [EMPTY] or (methods.method(method).PARAMETERS and cycles <= limit):
             found[method] = tuned(which, op, limbs, method, before.get(method, (0, EMPTY))[1])
     return {method: one for method, one in found.items() if one[0] < NEVER}
 
