@@ -1,7 +1,8 @@
 """After allocation: how AVR code reaches memory, and the frame that spilled limbs get.
 
-Each buffer has a pointer register that walks over it: X steps by itself, Y and Z reach 63 limbs ahead.  Moving one
-destroys the carry, so the idioms touch the first limb of a run before the run begins.
+Each buffer has a pointer register that walks over it: X steps by itself, Y and Z reach 63 limbs ahead, and step by
+themselves where they have to walk on in any case.  Moving one otherwise destroys the carry, so the idioms touch the
+first limb of a run before the run begins.
 """
 
 from __future__ import annotations
@@ -54,18 +55,25 @@ class _Addressing:
             "spill": self.reach_frame,
             "need": self.nothing,
             "release": self.nothing,
+            "accept": self.nothing,
+            "give": self.nothing,
+            "rcall": self.call,
         }
         return marks[op.insn](index, op) if op.insn in marks else [op]
 
     def nothing(self, index: int, op: Op) -> list[Op]:
         return []
 
+    def call(self, index: int, op: Op) -> list[Op]:
+        """Which registers go in and out has done its duty."""
+        return [replace(op, args=op.args[:1])]
+
     def access(self, index: int, op: Op) -> list[Op]:
         return self.walkers[_base(op)].access(op)
 
     def point(self, index: int, op: Op) -> list[Op]:
         where = cast(Memory, op.args[1])
-        self.walkers[where.base] = _Walker(str(op.args[0]), where.offset, self.upcoming(index + 1, where.base))
+        self.walkers[where.base] = _Walker(str(op.args[0]), where.offset, *self.upcoming(index + 1, where.base))
         return []
 
     def walk(self, index: int, op: Op) -> list[Op]:
@@ -82,19 +90,23 @@ class _Addressing:
     def leave(self, index: int, op: Op) -> list[Op]:
         return _reserve(-self.frame, op) if self.frame else []
 
-    def upcoming(self, index: int, base: str) -> deque[int]:
-        """Offsets of the accesses to a buffer until its pointer is set anew."""
+    def upcoming(self, index: int, base: str) -> tuple[deque[int], int | None]:
+        """Offsets of the accesses to a buffer until its pointer is set anew, and where it walks after the last one."""
         offsets: deque[int] = deque()
+        end = None
         for op in self.ops[index:]:
             if op.insn in ("load", "store") and _base(op) == base:
                 offsets.append(cast(Memory, op.args[1]).offset)
+                end = None
+            elif op.insn == "walk" and cast(Memory, op.args[0]).base == base:
+                end = cast(Memory, op.args[0]).offset
             elif op.insn == "point" and cast(Memory, op.args[1]).base == base:
                 break
-        return offsets
+        return offsets, end
 
     def reach_frame(self, index: int, op: Op) -> list[Op]:
         """Y points below the frame."""
-        self.walkers[SPILLED] = _Walker("Y", -1, self.upcoming(index + 1, SPILLED))
+        self.walkers[SPILLED] = _Walker("Y", -1, *self.upcoming(index + 1, SPILLED))
         return stack_pointer_to("Y", op.heading)
 
 
@@ -103,10 +115,13 @@ def _base(op: Op) -> str:
 
 
 class _Walker:
-    """A pointer register, and the limb of its buffer that it points at; `upcoming` are the offsets to come."""
+    """A pointer register, and the limb of its buffer that it points at.
 
-    def __init__(self, pointer: str, at: int, upcoming: deque[int]) -> None:
-        self.pointer, self.at, self.upcoming = pointer, at, upcoming
+    `upcoming` are the offsets of the accesses to come, `end` where it walks after them, if it does.
+    """
+
+    def __init__(self, pointer: str, at: int, upcoming: deque[int], end: int | None) -> None:
+        self.pointer, self.at, self.upcoming, self.end = pointer, at, upcoming, end
 
     def access(self, op: Op) -> list[Op]:
         """The instructions for one load or store."""
@@ -121,10 +136,17 @@ class _Walker:
             step = bool(self.upcoming) and self.upcoming[0] == offset + 1
             self.at += step
             moves.append(Op(f"{short}_x{'p' if step else ''}", (limb,)))
+        elif offset == self.at and self.leaves_behind():
+            self.at += 1
+            moves.append(Op(f"{short}_{self.pointer.lower()}p", (limb,)))
         else:
             moves.append(Op(f"{short}d_{self.pointer.lower()}", (limb, offset - self.at)))
         moves[0] = replace(moves[0], heading=op.heading)
         return moves
+
+    def leaves_behind(self) -> bool:
+        """Whether the pointer walks beyond where it is, and nothing before that wants the limb that it points at."""
+        return self.end is not None and min(*self.upcoming, self.end, self.end) > self.at
 
     def near(self, first: int, last: int, op: Op) -> list[Op]:
         """Move, where need be, so that all limbs from `first` to `last` are within reach."""

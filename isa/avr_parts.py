@@ -7,9 +7,10 @@ the pointers b, a, r, each low byte first; M.  After each call Y is set to the s
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from sqgen.allocate import place
 from sqgen.code import Builder, Code, Function, Label, Memory, Virtual
 from sqgen.errors import UserError
 from sqgen.plan import Block, Difference, Load, Part, Plan, Product, Recombine, Slice
@@ -19,18 +20,20 @@ from .avr_address import moves, reserve, stack_pointer_to
 from .avr_karatsuba import (
     COUNTER,
     GROUP,
-    TIGHT,
     Buffer,
     Loop,
-    Middle,
-    Recombination,
+    Source,
+    limbs_of,
     resident_difference,
+    store,
     stored_difference,
 )
 from .avr_leaf import Leaf, clear, operands
+from .avr_recombine import TIGHT, Middle, Recombination, SquareRecombination
 from .avr_registers import HIGH, POINTERS, pointers, pool
 
 FAR = 300  # products after which a call no longer reaches what stands behind them
+FEW = 2  # turns of a loop that are better written out
 FITTING = 8  # limbs of a half whose M fits the registers
 
 
@@ -78,7 +81,7 @@ class Module:
                         f"{part.plan.method} adds to what it has stored, which a part in place has not;"
                         " choose parts=calls or another leaf"
                     )
-            InPlace(build, plan).all_steps()
+            InPlace(self, build, plan).all_steps()
         else:
             Calling(self, build, plan).all_steps()
 
@@ -92,6 +95,22 @@ class Module:
             self.functions.append(self.function(self.names[plan.key].name, build, plan))
         return self.names[plan.key]
 
+    def shared(self, plan: Plan, kept: Sequence[str]) -> Label:
+        """The function on registers that forms a part's product; it does not touch the pointers `kept`."""
+        key = (*plan.key, "on registers")
+        if key not in self.names:
+            self.names[key] = Label(f"{plan.op}{plan.limbs * self.isa.limb_bits}")
+            build = Builder(self.isa)
+            limbs = [build.limb(f"a{i}") for i in range(plan.limbs)]
+            product: list[Virtual] = []
+            build.mark("accept", *limbs, writes=limbs)
+            Leaf(plan, build, limbs, limbs, out=lambda column, limb: product.append(limb)).all_steps()
+            build.mark("give", *product, reads=product)
+            build.emit("ret")
+            registers = pool(self.isa, {pointer: pointer for pointer in kept})
+            self.functions.append(Function(self.names[key].name, tuple(build.ops), registers))
+        return self.names[key]
+
 
 class InPlace:
     """One level of Karatsuba in one piece: L and H are stored, M stays in registers.
@@ -100,8 +119,8 @@ class InPlace:
     which reaches the frame of limbs that find no register.
     """
 
-    def __init__(self, build: Builder, plan: Plan) -> None:
-        self.build, self.plan = build, plan
+    def __init__(self, module: Module, build: Builder, plan: Plan) -> None:
+        self.module, self.build, self.plan = module, build, plan
         self.vectors: dict[str, list[Virtual]] = {}
         self.signs: list[Virtual] = []
 
@@ -114,6 +133,8 @@ class InPlace:
             match step:
                 case Block(title):
                     self.build.heading(title)
+                case Part(shared=True):
+                    self.call(step)
                 case Part():
                     self.part(step)
                 case Difference():
@@ -137,6 +158,35 @@ class InPlace:
         Leaf(step.plan, self.build, left, right, out=out, zero=self.zero).all_steps()
         self.vectors[step.into.name] = kept or self.vectors.get(step.into.name, [])
 
+    def call(self, step: Part) -> None:
+        """A square by a function on registers, stored or kept there."""
+        build, label = self.build, self.function(step)
+        if step.left.name in self.plan.operands:
+            limbs = limbs_of(self.arriving(step.left, label), range(step.left.count))
+        else:
+            limbs = self.vectors[step.left.name]
+        product = [build.limb(f"m{i}", place=place(label.name, "give", i)) for i in range(step.into.count)]
+        build.mark("rcall", label, *limbs, *product, reads=limbs, writes=product)
+        if step.into.name == "r":
+            store(build, step.into.first, product)
+        self.zero = clear(build, "zero")
+        self.vectors[step.into.name] = product
+
+    def function(self, step: Part) -> Label:
+        return self.module.shared(step.plan, list(pointers(self.plan).values()))
+
+    def arriving(self, where: Slice, label: Label) -> Source:
+        """Limbs of an operand, loaded to the registers where the function accepts them."""
+
+        def load(index: int) -> Virtual | None:
+            if index >= where.count:
+                return None
+            limb = self.build.limb(f"{where.name}{where.first + index}", place=place(label.name, "accept", index))
+            self.build.memory("load", limb, Memory(where.name, where.first + index))
+            return limb
+
+        return load
+
     def release(self, base: str, half: int) -> None:
         """An operand's pointer is free: for limbs, or Y for the frame where all limbs of M are too many."""
         pointer = pointers(self.plan)[base]
@@ -146,7 +196,10 @@ class InPlace:
             self.build.mark("release", *POINTERS[pointer])
 
     def difference(self, step: Difference) -> None:
-        low = Buffer(self.build, step.left.name, step.left.first, step.left.count)
+        low: Source = Buffer(self.build, step.left.name, step.left.first, step.left.count)
+        middle = next(part for part in self.plan.parts() if step.into in (part.left, part.right))
+        if middle.shared:
+            low = self.arriving(step.left, self.function(middle))
         high = self.vectors[step.right.name][step.right.first : step.right.first + step.right.count]
         limbs, sign = resident_difference(self.build, low, high, step.into.count, self.zero)
         self.vectors[step.into.name] = limbs
@@ -160,7 +213,8 @@ class InPlace:
         middle = Middle(self.build, 2 * step.half, self.vectors[step.middle.name])
         sign = self.signs[0] if step.signs else None
         halves = (step.half, self.plan.limbs - step.half)
-        Recombination(loop, halves, middle, sign=sign, zero=self.zero).all_steps()
+        kind = Recombination if step.signs else SquareRecombination
+        kind(loop, halves, middle, sign=sign, zero=self.zero).all_steps()
 
 
 class Calling:
@@ -216,6 +270,8 @@ class Calling:
     def difference(self, step: Difference) -> None:
         base = step.left.name
         loop = self.loop({self.walks[name]: name for name in (base, "r")})
+        if step.into.count <= FEW * loop.group:
+            loop = replace(loop, looped=False, group=GROUP)
         sign = stored_difference(loop, step, self.zero)
         self.signs.append(sign)
         if len(self.signs) == 2:

@@ -55,11 +55,15 @@ PARAMETERS = (
     ),
 )
 
-COMPACT = tuple(
-    {"levels": str(levels), "parts": "calls", "recombine": "looped", "turn": turn}
-    for levels in range(1, 6)
-    for turn in ("2", "4", "8")
-)
+
+def compact(n: int) -> list[dict[str, str]]:
+    """Calls and loops, with all levels that leave parts of some size."""
+    return [
+        {"levels": str(levels), "parts": "calls", "recombine": "looped", "turn": turn}
+        for levels in range(1, 6)
+        if n >> levels >= 4
+        for turn in "248"
+    ]
 
 
 def points(n: int) -> list[dict[str, str]]:

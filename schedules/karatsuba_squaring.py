@@ -23,7 +23,7 @@ from sqgen.plan import Block, Difference, Part, Plan, Recombine, Slice, Step
 
 from .karatsuba import enough, points, rolled
 
-__all__ = ["COMPACT", "OPS", "PARAMETERS", "REFERENCE", "TITLE", "points", "steps"]
+__all__ = ["OPS", "PARAMETERS", "REFERENCE", "TITLE", "compact", "points", "steps"]
 
 TITLE = "Karatsuba squaring, three squares"
 REFERENCE = "HS15"
@@ -36,17 +36,29 @@ PARAMETERS = (
         "sbd",
         choices=("sbd", "product-scanning", "lazy-doubling"),
     ),
-    Parameter("parts", "the innermost level in place, or as calls", "calls", choices=("inline", "calls")),
+    Parameter(
+        "parts",
+        "the innermost level in place, in place with a function for the squares, or as calls",
+        "calls",
+        choices=("inline", "shared", "calls"),
+    ),
     Parameter("recombine", "the last step of a level that calls", rolled, choices=("unrolled", "looped")),
     Parameter("turn", "limbs done in one turn of a loop", lambda n: "8"),
     Parameter("split", "limbs of the low part at the outermost level, at least half", lambda n: str(n - n // 2)),
 )
 
-COMPACT = tuple(
-    {"levels": str(levels), "parts": "calls", "recombine": "looped", "turn": turn}
-    for levels in range(1, 6)
-    for turn in ("2", "4", "8")
-)
+SHARED = 8  # limbs of a square that a function has in registers, operand and result
+
+
+def compact(n: int) -> list[dict[str, str]]:
+    """Loops, with all levels that leave parts of some size; as functions on registers where these suffice."""
+    return [
+        {"levels": str(levels), "parts": parts, "recombine": "looped", "turn": turn}
+        for levels in range(1, 6)
+        if n >> levels >= 4
+        for parts, turns in (("shared", "248" if -(-n >> levels) <= SHARED else ""), ("calls", "24"))
+        for turn in turns
+    ]
 
 
 def steps(op: str, n: int, values: Values) -> Iterator[Step]:
@@ -62,12 +74,13 @@ def level(n: int, half: int, levels: int, values: Values) -> Iterator[Step]:
     a = Slice("a", 0, n)
     low, high = a.part(0, half), a.part(half, n - half)
     called = levels > 1 or values.word("parts") == "calls"
+    shared = not called and values.word("parts") == "shared"
     d = Slice("r" if called else "d", 0, half)  # when called it waits where the result will be
     middle = Slice("m", 0, 2 * half)
     inner, smaller = plan(half, levels - 1, values), plan(n - half, levels - 1, values)
-    form_low = (Block("L"), Part(inner, Slice("r", 0, 2 * half), low, low, called))
-    form_high = (Block("H"), Part(smaller, Slice("r", 2 * half, 2 * (n - half)), high, high, called))
-    form_middle = (Block("M"), Difference("a_lo < a_hi", d, low, high), Part(inner, middle, d, d, called))
+    form_low = (Block("L"), Part(inner, Slice("r", 0, 2 * half), low, low, called, shared))
+    form_high = (Block("H"), Part(smaller, Slice("r", 2 * half, 2 * (n - half)), high, high, called, shared))
+    form_middle = (Block("M"), Difference("a_lo < a_hi", d, low, high), Part(inner, middle, d, d, called, shared))
     parts = (form_middle, form_low, form_high) if called else (form_low, form_high, form_middle)
     for part in parts:
         yield from part

@@ -19,13 +19,41 @@ class PressureError(UserError):
     """More live limbs than registers at one point of the code."""
 
 
-def allocate(function: Function, saved: Sequence[str], pairs: Mapping[str, str]) -> Function:
+def allocate(
+    function: Function, saved: Sequence[str], pairs: Mapping[str, str], chosen: Mapping[str, str] | None = None
+) -> Function:
     """The function with a register in place of each variable, loads inserted for what has a home in memory.
 
     `saved` are registers whose use costs a save and a restore; others are preferred.  `pairs` maps the low register
-    of each aligned pair to the high one.  Raises PressureError.
+    of each aligned pair to the high one, `chosen` the places of other functions' limbs to registers.  Raises
+    PressureError.
     """
-    return _Allocator(function, saved, pairs).run()
+    return _Allocator(function, saved, pairs, chosen or {}).run()
+
+
+def allocate_all(functions: Sequence[Function], saved: Sequence[str], pairs: Mapping[str, str]) -> list[Function]:
+    """All functions of a kernel: what is called stands after its callers, and chooses the registers between them."""
+    chosen: dict[str, str] = {}
+    done: list[Function] = []
+    for function in reversed(functions):
+        done.append(allocate(function, saved, pairs, chosen))
+        chosen |= places(done[-1])
+    return done[::-1]
+
+
+def places(function: Function) -> dict[str, str]:
+    """The registers of what an allocated function accepts and gives, by `place`."""
+    return {
+        place(function.name, op.insn, index): str(register)
+        for op in function.ops
+        if op.insn in ("accept", "give")
+        for index, register in enumerate(op.args)
+    }
+
+
+def place(function: str, way: str, index: int) -> str:
+    """The name of the register in which a function accepts or gives a limb."""
+    return f"{function} {way} {index}"
 
 
 def verify(before: Function, after: Function) -> None:
@@ -70,8 +98,11 @@ def _matches(op: Op, original: Op, holds: Mapping[str, Virtual]) -> bool:
 
 
 class _Allocator:
-    def __init__(self, function: Function, saved: Sequence[str], pairs: Mapping[str, str]) -> None:
+    def __init__(
+        self, function: Function, saved: Sequence[str], pairs: Mapping[str, str], chosen: Mapping[str, str]
+    ) -> None:
         self.function = function
+        self.chosen = chosen
         self.pairs = pairs
         self.low_of = {high: low for low, high in pairs.items()}
         self.saved = frozenset(saved)
@@ -80,6 +111,9 @@ class _Allocator:
         for index, op in enumerate(function.ops):
             for virtual in dict.fromkeys((*op.reads, *op.writes)):
                 self.uses.setdefault(virtual, deque()).append(index)
+        self.wanted = {
+            chosen[virtual.place] for virtual in self.uses if virtual.place
+        }  # others had better go elsewhere
         self.where: dict[Virtual, str] = {}
         self.holder: dict[str, Virtual] = {}
         self.promised: dict[int, str] = {}  # id of a mate -> the register kept for it
@@ -137,6 +171,10 @@ class _Allocator:
     def take(self, virtual: Virtual, op: Op, index: int, pinned: tuple[Virtual, ...]) -> str:
         """Give `virtual` a register, evicting if none is free."""
         register = self.promised.pop(virtual.id, None)
+        if virtual.place is not None:
+            register = self.chosen[virtual.place]
+            if register in self.holder:
+                raise CodeError(f"operation {index}, {op.text().strip()}: {register} is in use")
         if register is None and virtual.mate is not None:
             register = self.free_pair(virtual.mate)
         if register is None:
@@ -173,6 +211,7 @@ class _Allocator:
     def free_single(self) -> str | None:
         """A free register, rather one whose neighbour is in use: pairs are worth more together."""
         free = self.free()
+        free = [register for register in free if register not in self.wanted] or free
         unsaved = [r for r in free if r in self.touched or r not in self.saved]
         candidates = unsaved or free
         alone = [register for register in candidates if self.neighbour(register) not in free]

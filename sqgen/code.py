@@ -29,12 +29,14 @@ class Memory:
 @dataclass(frozen=True)
 class Virtual:
     """A variable of one limb.  `home`: where it can always be loaded from; `mate`: the id of the variable that
-    wants the next higher register, so that both can be moved at once."""
+    wants the next higher register, so that both can be moved at once.  `place`: the register that another function
+    has chosen for it, by the name that `allocate.places` gives it."""
 
     id: int
     name: str = field(compare=False)
     home: Memory | None = field(default=None, compare=False)
     mate: int | None = field(default=None, compare=False)
+    place: str | None = field(default=None, compare=False)
 
     def __str__(self) -> str:
         return f"%{self.name}"
@@ -73,6 +75,7 @@ class Op:
     * `label` (label): a place to jump to
     * `functions`: the functions that this one calls stand here, jumped over, and not behind it
     * `need`: what it reads must be in registers here
+    * `accept`, `give` (limbs): what a function on registers finds there, and what it leaves there
     * `release` (registers ...): from here on the allocator may use them
     * `spill`: from here on there is a place in memory, `SPILLED`, for limbs that registers do not hold
 
@@ -170,9 +173,9 @@ class Builder:
         self._labels = 0
         self._heading = ""
 
-    def limb(self, name: str, home: Memory | None = None) -> Virtual:
+    def limb(self, name: str, home: Memory | None = None, place: str | None = None) -> Virtual:
         """A new variable."""
-        virtual = Virtual(len(self.virtuals), name, home)
+        virtual = Virtual(len(self.virtuals), name, home, place=place)
         self.virtuals.append(virtual)
         return virtual
 
@@ -218,9 +221,10 @@ class Builder:
         for op in ops:
             self._append(op)
 
-    def mark(self, name: str, *args: Arg, reads: Sequence[Virtual] = ()) -> None:
-        """Append an operation that is no instruction, or one with a label; `reads`: variables that live until here."""
-        self._append(Op(name, args, tuple(dict.fromkeys(reads))))
+    def mark(self, name: str, *args: Arg, reads: Sequence[Virtual] = (), writes: Sequence[Virtual] = ()) -> None:
+        """Append an operation that is no instruction, or one with a label; `reads`: variables that live until here,
+        `writes`: those that begin here."""
+        self._append(Op(name, args, tuple(dict.fromkeys(reads)), tuple(writes)))
 
     def memory(self, name: str, limb: Virtual | str, where: Memory) -> None:
         """Append a `load` of `limb` from, or a `store` of it to, memory."""

@@ -134,9 +134,9 @@ def candidates(spec: Spec) -> list[Compiled]:
 
 
 def least_bytes(which: Plan, isa: Isa) -> int:
-    """Bytes that the plan's products take at least: a multiplication and two additions each, a called part once."""
-    called = {part.plan.key: part.plan for part in which.parts() if part.called}
-    in_place = [part.plan for part in which.parts() if not part.called]
+    """Bytes that the plan's products take at least: a multiplication and two additions each, a function's once."""
+    called = {part.plan.key: part.plan for part in which.parts() if part.called or part.shared}
+    in_place = [part.plan for part in which.parts() if not part.called and not part.shared]
     own = sum(1 for _ in which.products()) * 3 * isa.code_unit
     return own + sum(least_bytes(part, isa) for part in (*called.values(), *in_place))
 
@@ -159,7 +159,7 @@ def points(spec: Spec, name: str) -> list[dict[str, str]]:
     known = answers.parameters(spec.contract.isa, name, spec.contract.op, spec.bits)
     if spec.goal == "speed" and spec.max_bytes is None:
         return [known]
-    return [known, *methods.compact(name)]
+    return [known, *methods.compact(name, spec.contract.limbs)]
 
 
 def plan(spec: Spec, method: str, parameters: dict[str, str]) -> Plan:

@@ -96,9 +96,10 @@ def does(name: str, op: str) -> bool:
     return op in method(name).OPS or (op == "sqr" and "mul" in method(name).OPS)
 
 
-def compact(name: str) -> tuple[dict[str, str], ...]:
-    """Parameters with which the method makes small code."""
-    return getattr(method(name), "COMPACT", ())
+def compact(name: str, limbs: int) -> list[dict[str, str]]:
+    """Parameters with which the method makes small code at that size, for a method that knows."""
+    found: Callable[[int], list[dict[str, str]]] = getattr(method(name), "compact", lambda limbs: [])
+    return found(limbs)
 
 
 def points(name: str, limbs: int) -> list[dict[str, str]]:

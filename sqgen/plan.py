@@ -106,13 +106,17 @@ class Difference:
 
 @dataclass(frozen=True)
 class Part:
-    """into = left * right by another plan, as a function that is called or in place."""
+    """into = left * right by another plan: in place, or as a function that is `called`.
+
+    What is `shared` stands in place but for the products themselves: a function on registers forms them.
+    """
 
     plan: Plan
     into: Slice
     left: Slice
     right: Slice
     called: bool
+    shared: bool = False
 
 
 @dataclass(frozen=True)
@@ -210,8 +214,9 @@ class Plan:
                     lines.append(f"  r{column} = column {column}")
                 case Difference(sign, into, left, right):
                     lines.append(f"  {into} = |{left} - {right}|, negative if {sign}")
-                case Part(plan, into, left, right, called):
-                    lines.append(f"  {into} = {left} * {right}{', called' if called else ''}:")
+                case Part(plan, into, left, right, called, shared):
+                    how = ", called" if called else ", by a function on registers" if shared else ""
+                    lines.append(f"  {into} = {left} * {right}{how}:")
                     lines += [f"  {line}" for line in plan.text().splitlines()]
                 case Recombine(half, middle, signs, branched=branched):
                     sign = f", its sign that of {' * '.join(signs)}" if signs else ""

@@ -30,6 +30,8 @@ CALLED = "levels=1 parts=calls recombine=unrolled"
 TWICE = "levels=2 parts=calls recombine=unrolled"
 MIXED = "levels=2 parts=inline recombine=unrolled"  # the outer level calls, the inner one is in place
 LOOPED = "levels=1 parts=calls recombine=looped"
+SHARED = "levels=1 parts=shared"  # in place, with a function on registers for the squares
+SMALL = "levels=2 parts=shared recombine=looped turn=4"
 METHODS = [("mul", "karatsuba"), ("sqr", "karatsuba"), ("sqr", "karatsuba-squaring"), ("sqr", "hybrid-karatsuba")]
 ODD = [88, 136, 200, 248]  # bits; their halves differ
 
@@ -48,6 +50,8 @@ SAMPLE: list[Form] = [
     ("sqr", "karatsuba-squaring", 200, TWICE),
     ("sqr", "karatsuba-squaring", 128, "levels=3"),
     ("sqr", "karatsuba-squaring", 256, LOOPED),  # its loops go round twice
+    *(("sqr", "karatsuba-squaring", bits, SHARED) for bits in (32, 88, 128)),  # 88: two functions
+    ("sqr", "karatsuba-squaring", 256, SMALL),
     ("sqr", "hybrid-karatsuba", 136, INLINE),
     ("sqr", "hybrid-karatsuba", 200, INLINE),
     ("sqr", "hybrid-karatsuba", 248, CALLED),
@@ -58,7 +62,9 @@ FORMS = {
     for bits, parameters in itertools.product([*ODD, 256], [INLINE, CALLED, TWICE, MIXED, LOOPED, "levels=3"])
     for form in [(op, method, bits, parameters)]
 }
+FORMS |= {("sqr", "karatsuba-squaring", bits, form) for bits in (*ODD, 256) for form in (SHARED, SMALL)}
 CALLING = [form for form in SAMPLE if "calls" in form[3] and form[2] < 200]
+SHARING = [form for form in SAMPLE if "shared" in form[3]]
 FILES: list[Form] = [
     ("mul", "karatsuba", 88, INLINE),
     ("mul", "karatsuba", 88, CALLED),
@@ -103,7 +109,7 @@ def test_a_form_is_proved_and_the_simulator_sees_the_manifests_numbers(form: For
 def test_every_form_is_proved_and_right_at_odd_sizes(form: Form) -> None:
     op, method, bits, parameters = form
     if not fits(form):
-        assert "inline" in parameters
+        assert "inline" in parameters or "shared" in parameters
         return
     made = kernel(op, bits, method, **given(parameters))
     assert made.verdict.proved and seen(made) == numbers(made)
@@ -116,7 +122,7 @@ def names(made: Compiled) -> Counter[str]:
     return Counter(line.instr.insn.name for line in made.lines)
 
 
-@pytest.mark.parametrize("form", CALLING, ids=str)
+@pytest.mark.parametrize("form", CALLING + SHARING, ids=str)
 def test_called_parts_are_functions_each_of_which_is_there_once(form: Form) -> None:
     made = code(form)
     calls = [line.target for line in made.lines if line.instr.insn.name == "rcall"]
@@ -124,6 +130,35 @@ def test_called_parts_are_functions_each_of_which_is_there_once(form: Form) -> N
     assert calls and set(calls) <= set(labels) and len(labels) == len(set(labels))
     assert len(set(calls)) == names(made)["ret"] - 1
     assert not made.straight
+
+
+@pytest.mark.parametrize("form", SHARING, ids=str)
+def test_a_function_on_registers_touches_no_memory(form: Form) -> None:
+    made = code(form)
+    entry, *others = made.registers.functions
+    on_registers = [each for each in others if not any(op.insn == "rcall" for op in each.ops)]
+    assert on_registers and any(
+        op.insn == "rcall" for op in (entry if len(others) == len(on_registers) else others[0]).ops
+    )
+    assert not [op.insn for each in on_registers for op in each.ops if op.insn.startswith(("ld", "st", "push", "pop"))]
+
+
+def test_a_function_on_registers_and_its_caller_must_agree_on_them() -> None:
+    isa, made = avr(), code(("sqr", "karatsuba-squaring", 128, SHARED))
+    entry, callee = made.code.functions
+    saved, pairs = isa.abi.callee_saved, isa.pairs()
+    chosen = allocate.places(allocate.allocate(callee, saved, pairs))
+    assert len(chosen) == 8 + 16
+    caller = allocate.allocate(entry, saved, pairs, chosen)
+    allocate.verify(entry, caller)
+    (first,) = [index for index, op in enumerate(caller.ops) if op.insn == "rcall"][:1]
+    registers = caller.ops[first].args
+    turned = replace(caller.ops[first], args=(registers[0], registers[2], registers[1], *registers[3:]))
+    with pytest.raises(CodeError, match="does not follow"):
+        allocate.verify(entry, with_op(caller, first, turned))
+    same = dict.fromkeys(chosen, "r20")
+    with pytest.raises(CodeError, match="r20 is in use"):
+        allocate.allocate(entry, saved, pairs, same)
 
 
 @pytest.mark.parametrize(
