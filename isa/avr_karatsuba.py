@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from sqgen.code import Builder, Flag, Memory, Virtual
 from sqgen.plan import Difference, Slice
 
-from .avr_leaf import clear
+from .avr_leaf import clear, store
 
 GROUP = 8  # limbs at a time
 RESIDENT = 16  # limbs of a difference that stay in registers until its sign is known
@@ -140,15 +140,17 @@ def limbs_of(source: Source, indices: Sequence[int]) -> list[Virtual]:
 
 
 def resident_difference(
-    build: Builder, low: Source, high: Sequence[Virtual], half: int, zero: Virtual
+    build: Builder, low: Source, high: Sequence[Virtual], half: int, zero: Virtual, *, early: bool
 ) -> tuple[list[Virtual], Virtual]:
-    """|low - high| in registers, and its sign as a mask; `high` may be in registers already, and shorter."""
+    """|low - high| in registers, and its sign as a mask; `high` may be in registers already, and shorter, or else is
+    loaded `early`, where that destroys carries."""
     limbs: list[Virtual] = []
     chain = Chain(build, "borrow", zero)
     for first in range(0, half, GROUP):
         group = range(first, min(half, first + GROUP))
         part = limbs_of(low, group)
-        build.mark("need", reads=high[group.start : group.stop])
+        if early:
+            build.mark("need", reads=high[group.start : group.stop])
         chain.run(part, lambda index: high[index] if index < len(high) else None, group)
         chain.park()
         limbs += part
@@ -208,9 +210,3 @@ def negate_stored(loop: Loop, where: Slice, sign: Virtual, zero: Virtual) -> Non
         store(loop.build, where.first + group.start, limbs)
 
     loop.walking(where.name).keeping(zero, sign, chain.mask).over(where.count, {where.name: where.first}, negate_group)
-
-
-def store(build: Builder, column: int, limbs: Sequence[Virtual]) -> None:
-    """Store limbs to the result, the first one to this column."""
-    for position, limb in enumerate(limbs):
-        build.memory("store", limb, Memory("r", column + position))

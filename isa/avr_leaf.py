@@ -40,6 +40,12 @@ def clear(build: Builder, name: str) -> Virtual:
     return limb
 
 
+def store(build: Builder, column: int, limbs: Sequence[Virtual]) -> None:
+    """Store limbs to the result, the first one to this column."""
+    for position, limb in enumerate(limbs):
+        build.memory("store", limb, Memory("r", column + position))
+
+
 class Leaf:
     """The steps of a plan without parts: `left` and `right` are its operands, `out` takes the limbs of the result."""
 
@@ -50,11 +56,11 @@ class Leaf:
         left: list[Virtual],
         right: list[Virtual],
         *,
-        out: Callable[[int, Virtual], None] | None = None,
+        out: Callable[[int, list[Virtual]], None] | None = None,
         zero: Virtual | None = None,
     ) -> None:
         self.plan, self.build, self.left, self.right = plan, build, left, right
-        self.out = out or (lambda column, limb: build.memory("store", limb, Memory("r", column)))
+        self.out = out or (lambda column, limbs: store(build, column, limbs))
         self.sum = Sum(build.isa.limb_bits)
         self.limbs: dict[int, Virtual] = {}  # the sum, by column; an empty limb is missing
         self.running = (self.sum, self.limbs)  # where the sum waits while another is formed apart
@@ -94,7 +100,10 @@ class Leaf:
                     columns.append(cast(Load, rest.popleft()).column)
                 self.load(columns)
             case Store(column):
-                self.store(column)
+                columns = [column]
+                while rest and isinstance(rest[0], Store):
+                    columns.append(cast(Store, rest.popleft()).column)
+                self.store(columns)
 
     def diagonal(self, rest: deque[Step]) -> list[Product]:
         """Take the cells on the diagonal that follow a doubling: they are added in one carry run."""
@@ -212,11 +221,11 @@ class Leaf:
         carry = self.run(columns, stored)
         self.ripple(columns[-1], carry)
 
-    def store(self, column: int) -> None:
-        """The lowest limb leaves the sum."""
-        limb = self.limbs.pop(column, self.zero)
-        self.out(column, limb)
-        self.sum.drop(column)
+    def store(self, columns: Sequence[int]) -> None:
+        """The lowest limbs leave the sum."""
+        self.out(columns[0], [self.limbs.pop(column, self.zero) for column in columns])
+        for column in columns:
+            self.sum.drop(column)
 
     def join(self, diagonal: Sequence[Product]) -> None:
         """Double the sum that is apart, add the running one, then the squares."""

@@ -7,7 +7,7 @@ the pointers b, a, r, each low byte first; M.  After each call Y is set to the s
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from sqgen.allocate import place
@@ -25,12 +25,12 @@ from .avr_karatsuba import (
     Source,
     limbs_of,
     resident_difference,
-    store,
     stored_difference,
 )
-from .avr_leaf import Leaf, clear, operands
-from .avr_recombine import TIGHT, Middle, Recombination, SquareRecombination
+from .avr_leaf import Leaf, clear, operands, store
+from .avr_recombine import TIGHT, Middle, Recombination
 from .avr_registers import HIGH, POINTERS, pointers, pool
+from .avr_stream import Stream
 
 FAR = 300  # products after which a call no longer reaches what stands behind them
 FEW = 2  # turns of a loop that are better written out
@@ -104,7 +104,7 @@ class Module:
             limbs = [build.limb(f"a{i}") for i in range(plan.limbs)]
             product: list[Virtual] = []
             build.mark("accept", *limbs, writes=limbs)
-            Leaf(plan, build, limbs, limbs, out=lambda column, limb: product.append(limb)).all_steps()
+            Leaf(plan, build, limbs, limbs, out=lambda column, limbs: product.extend(limbs)).all_steps()
             build.mark("give", *product, reads=product)
             build.emit("ret")
             registers = pool(self.isa, {pointer: pointer for pointer in kept})
@@ -123,12 +123,16 @@ class InPlace:
         self.module, self.build, self.plan = module, build, plan
         self.vectors: dict[str, list[Virtual]] = {}
         self.signs: list[Virtual] = []
+        (self.last,) = [step for step in plan.steps if isinstance(step, Recombine)]
 
     def all_steps(self) -> None:
         self.build.mark("enter")
         self.vectors["a"], right = operands(self.build, self.plan)
         self.vectors |= dict.fromkeys(self.plan.operands[1:], right)
         self.zero = clear(self.build, "zero")
+        self.kept: list[Virtual] = []
+        halves = (self.last.half, self.plan.limbs - self.last.half)
+        self.stream = None if self.last.signs else Stream(self.build, halves, self.zero)
         for step in self.plan.steps:
             match step:
                 case Block(title):
@@ -143,34 +147,46 @@ class InPlace:
                     self.recombine(step)
         self.build.mark("leave")
 
+    def out(self, step: Part) -> Callable[[int, list[Virtual]], None]:
+        """Where the limbs of a part go."""
+        if step.into.name == "m":
+            return self.stream.middle if self.stream else self.keep
+        if step.into.first and self.stream:
+            return self.stream.high
+        return lambda column, limbs: store(self.build, step.into.first + column, limbs)
+
+    def keep(self, column: int, limbs: list[Virtual]) -> None:
+        """Limbs of M stay in registers."""
+        self.kept += [clear(self.build, "m") if limb is self.zero else limb for limb in limbs]
+
+    def recombine(self, step: Recombine) -> None:
+        if self.stream:
+            self.stream.finish()
+            return
+        halves = (step.half, self.plan.limbs - step.half)
+        loop = Loop(self.build, False, {}, group=TIGHT)
+        middle = Middle(self.build, 2 * step.half, self.kept)
+        Recombination(loop, halves, middle, sign=self.signs[0], zero=self.zero).all_steps()
+
     def part(self, step: Part) -> None:
-        """A product in place: stored, or kept in registers."""
+        """A product in place."""
         left, right = (self.vectors[s.name][s.first : s.first + s.count] for s in (step.left, step.right))
-        kept: list[Virtual] = []
-
-        def store(column: int, limb: Virtual) -> None:
-            self.build.memory("store", limb, Memory("r", step.into.first + column))
-
-        def keep(column: int, limb: Virtual) -> None:
-            kept.append(clear(self.build, "m") if limb is self.zero else limb)
-
-        out = store if step.into.name == "r" else keep
-        Leaf(step.plan, self.build, left, right, out=out, zero=self.zero).all_steps()
-        self.vectors[step.into.name] = kept or self.vectors.get(step.into.name, [])
+        Leaf(step.plan, self.build, left, right, out=self.out(step), zero=self.zero).all_steps()
 
     def call(self, step: Part) -> None:
-        """A square by a function on registers, stored or kept there."""
+        """A square by a function on registers."""
         build, label = self.build, self.function(step)
         if step.left.name in self.plan.operands:
             limbs = limbs_of(self.arriving(step.left, label), range(step.left.count))
         else:
             limbs = self.vectors[step.left.name]
         product = [build.limb(f"m{i}", place=place(label.name, "give", i)) for i in range(step.into.count)]
+        assert self.stream  # only squares are shared
+        self.stream.wait()
         build.mark("rcall", label, *limbs, *product, reads=limbs, writes=product)
-        if step.into.name == "r":
-            store(build, step.into.first, product)
         self.zero = clear(build, "zero")
-        self.vectors[step.into.name] = product
+        self.stream.resume(self.zero)
+        self.out(step)(0, product)
 
     def function(self, step: Part) -> Label:
         return self.module.shared(step.plan, list(pointers(self.plan).values()))
@@ -201,20 +217,13 @@ class InPlace:
         if middle.shared:
             low = self.arriving(step.left, self.function(middle))
         high = self.vectors[step.right.name][step.right.first : step.right.first + step.right.count]
-        limbs, sign = resident_difference(self.build, low, high, step.into.count, self.zero)
+        early = pointers(self.plan)[step.left.name] == "X"  # it steps, and must be moved back for limbs below
+        limbs, sign = resident_difference(self.build, low, high, step.into.count, self.zero, early=early)
         self.vectors[step.into.name] = limbs
         self.signs.append(sign)
         self.release(step.left.name, step.into.count)
         if len(self.signs) == 2:
             self.build.emit("eor", self.signs[0], self.signs[1], comment="all ones if M is to be added")
-
-    def recombine(self, step: Recombine) -> None:
-        loop = Loop(self.build, False, {}, group=TIGHT)
-        middle = Middle(self.build, 2 * step.half, self.vectors[step.middle.name])
-        sign = self.signs[0] if step.signs else None
-        halves = (step.half, self.plan.limbs - step.half)
-        kind = Recombination if step.signs else SquareRecombination
-        kind(loop, halves, middle, sign=sign, zero=self.zero).all_steps()
 
 
 class Calling:
@@ -339,8 +348,8 @@ class Calling:
         self.build.mark("point", "Z", Memory("r", 0))
         self.build.mark("point", "Y", Memory("m", -(self.depth + 1)))
         loop = self.loop({"Z": "r", "Y": "m"})
-        middle = Middle(self.build, 2 * step.half)
         halves = (step.half, self.plan.limbs - step.half)
+        middle = Middle(self.build, 2 * step.half)
         Recombination(loop, halves, middle, sign=sign, zero=self.zero, added=added).all_steps()
 
     # ---- a part that is called, then steps in place -----------------------------------------------------------

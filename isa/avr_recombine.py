@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 
 from sqgen.code import Builder, Memory, Virtual
 
-from .avr_karatsuba import GROUP, RESIDENT, Buffer, Chain, Loop, limbs_of, store
-from .avr_leaf import clear
+from .avr_karatsuba import GROUP, RESIDENT, Buffer, Chain, Loop, limbs_of
+from .avr_leaf import clear, store
 
 TIGHT = 4  # limbs at a time where M is in registers as well
 SPAN = 48  # limbs of a half above which a pointer does not reach both halves of M
@@ -75,8 +75,6 @@ class Recombination:
         self.with_carry = "adc" if added else "sbc"
         self.less = Chain(self.build, "more" if added else "borrow", zero, self.first_borrow())
         self.lifted = loop.chain("lifted", zero)
-        self.rise = self.lifted  # through the limbs above
-        self.again: Virtual | None = None  # a carry that is added twice
         self.top: Virtual | None = None
 
     def first_borrow(self) -> Virtual | None:
@@ -92,24 +90,20 @@ class Recombination:
         alive = (self.zero, self.sign, self.sums.mask, self.less.mask, self.lifted.mask)
         loop = self.loop.keeping(*alive)
         loop.over(half, {"r": 0, "m": 0}, self.lower)
-        self.between()
-        loop.keeping(*alive, self.again).over(half, {"r": 2 * half, "m": 0 if half <= SPAN else half}, self.upper)
+        loop.over(half, {"r": 2 * half, "m": 0 if half <= SPAN else half}, self.upper)
         if self.loop.looped:
             self.top = self.carries()
             self.less.run([self.top], lambda index: None, [0])
         count = 2 * rest - half
         if count > 0:
             assert self.top is not None
-            loop = loop.walking("r").keeping(self.zero, self.top, self.rise.mask)
+            loop = loop.walking("r").keeping(self.zero, self.top, self.lifted.mask)
             replace(loop, group=loop.group if loop.looped else GROUP).over(count, {"r": 3 * half}, self.above)
-
-    def between(self) -> None:
-        """What is to be done between the halves of the middle."""
 
     def carries(self) -> Virtual:
         """What goes into the limbs above, but for the borrow that is still to come."""
         top = clear(self.build, "top")
-        for mask in (self.sign, self.sums.mask, self.again):
+        for mask in (self.sign, self.sums.mask):
             if mask:
                 self.build.emit("sub", top, mask)
         return top
@@ -160,60 +154,9 @@ class Recombination:
         """The limbs above: what was carried out goes through them."""
         limbs = limbs_of(Buffer(self.build, "r", 3 * self.half, len(group) + group.start), group)
         assert self.top is not None
-        self.rise.run(limbs, lambda index: self.top if index == 0 else None, group)
+        self.lifted.run(limbs, lambda index: self.top if index == 0 else None, group)
         if not last:
-            self.rise.park()
+            self.lifted.park()
         self.store(3 * self.half + group.start, limbs)
         if self.loop.looped:
             self.build.emit("eor", self.top, self.top, fresh=True)
-
-
-class SquareRecombination(Recombination):
-    """The same without a sign, where S = L_hi + H_lo is formed once: it is in the lower half of the middle,
-    L_lo + S - M_lo, and in the upper one, S + H_hi - M_hi.
-
-    What S carries out is in both as well, and so goes to columns 2 half and 3 half.
-    """
-
-    def lower(self, group: range, last: bool) -> None:
-        """Columns half .. 2 half - 1."""
-        sums = limbs_of(Buffer(self.build, "r", self.half, self.half), group)
-        self.sums.run(sums, self.high, group, [self.high])
-        self.sums.park()
-        limbs = limbs_of(self.low, group)
-        self.lifted.run(limbs, lambda index: sums[index - group.start], group)
-        self.lifted.park()
-        self.less.run(limbs, self.less_middle, group, self.middle.buffers)
-        self.less.park()
-        for index, limb in zip(group, sums, strict=True):
-            self.middle.keep(index, limb)
-        self.store(self.half + group.start, limbs)
-
-    def between(self) -> None:
-        assert self.sums.mask is not None
-        self.again = self.build.limb("again")
-        self.build.emit("mov", self.again, self.sums.mask)
-        self.rise = self.loop.chain("rise", self.zero)
-
-    def upper(self, group: range, last: bool) -> None:
-        """Columns 2 half .. 3 half - 1."""
-        limbs = limbs_of(self.middle.kept, group)
-        above = range(self.half + group.start, self.half + group.stop)
-        self.sums.run(limbs, self.high, above, [self.high])
-        self.sums.park()
-        self.lifted.run(limbs, lambda index: None, group)
-        self.lifted.park()
-        if last:
-            self.top = self.carries()
-        self.less.run(limbs, self.less_middle, above, self.middle.buffers)
-        if last and self.top:
-            self.build.emit("sbc", self.top, self.zero, takes=self.less.carry)
-        else:
-            self.less.park()
-        self.store(2 * self.half + group.start, limbs)
-
-    def carries(self) -> Virtual:
-        top = super().carries()
-        if self.lifted.mask:
-            self.build.emit("sub", top, self.lifted.mask)
-        return top
