@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from sqgen.code import Builder, Flag, Memory, Virtual
 from sqgen.plan import Difference, Slice
 
-from .avr_leaf import clear
+from .avr_runs import clear
 
 GROUP = 8  # limbs at a time
 TIGHT = 4  # where M is in registers as well

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from sqgen.code import Builder, Code, Function, Label, Memory, Virtual
 from sqgen.errors import UserError
-from sqgen.plan import Block, Difference, Load, Part, Plan, Product, Recombine, Slice
+from sqgen.plan import Block, Difference, Load, Part, Plan, Recombine, Slice
 from sqgen.table import Isa
 
 from .avr_address import moves, reserve, stack_pointer_to
@@ -27,8 +27,9 @@ from .avr_karatsuba import (
     resident_difference,
     stored_difference,
 )
-from .avr_leaf import Leaf, clear, operands
+from .avr_leaf import Leaf, operands
 from .avr_registers import HIGH, POINTERS, pointers, pool
+from .avr_runs import clear
 
 FAR = 300  # products after which a call no longer reaches what stands behind them
 FITTING = 8  # limbs of a half whose M fits the registers
@@ -298,7 +299,7 @@ class Calling:
                 self.build.heading(step.title)
             elif isinstance(step, Part):
                 self.call(step)
-        if sum(isinstance(step, Product) for step in steps) > FAR:  # the parts stand here, or no call would reach them
+        if sum(1 for _ in self.plan.products()) > FAR:  # the parts stand here, or no call would reach them
             self.build.mark("functions")
         for base, pointer in reversed(self.walks.items()):
             for register in POINTERS[pointer]:

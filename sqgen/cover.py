@@ -22,6 +22,7 @@ from .plan import (
     Plan,
     Product,
     Recombine,
+    Run,
     Slice,
     Store,
 )
@@ -63,6 +64,8 @@ class _Replay:
         match step:
             case Product():
                 self.product(step)
+            case Run(cells):
+                self.run(cells)
             case Double():
                 self.double(step)
             case Apart() | Join():
@@ -93,6 +96,16 @@ class _Replay:
         self.pending |= {cell.column, cell.column + 1}
         if cell.caught and cell.column + 2 < 2 * n:  # no carry leaves the result
             self.caught.add(cell.column + 2)
+
+    def run(self, cells: tuple[Product, ...]) -> None:
+        """Products added in one carry run: neighbours, each once, their carry not caught."""
+        columns = [cell.column for cell in cells]
+        if not columns or columns != list(range(columns[0], columns[0] + 2 * len(columns), 2)):
+            self.fail(f"a run over columns {columns} is not two apart")
+        for cell in cells:
+            if cell.times != 1 or cell.caught:
+                self.fail(f"cell ({cell.i}, {cell.j}) in a run is added {cell.times} times or its carry caught")
+            self.product(cell)
 
     def switch(self, *, apart: bool) -> None:
         """Products go to a sum of their own, or to the running one again."""

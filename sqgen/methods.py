@@ -21,8 +21,8 @@ Known = Callable[[str, str, int], Mapping[str, str]]  # good parameters of (meth
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter of a method: a positive integer, several separated by commas if `many`, or one of the words
-    `choices`.  A default may depend on the number of limbs."""
+    """A parameter of a method: a positive integer, or one of the words `choices`; several, separated by commas, if
+    `many`.  A default may depend on the number of limbs."""
 
     name: str
     help: str
@@ -51,6 +51,9 @@ class Values:
 
     def word(self, name: str) -> str:
         return self.words[name]
+
+    def words_of(self, name: str) -> list[str]:
+        return self.words[name].split(",")
 
     def names(self) -> Iterator[str]:
         """Of all parameters."""
@@ -141,7 +144,7 @@ def values(name: str, given: Mapping[str, str], columns: int, known: Known = _no
 
 
 def _word(name: str, parameter: Parameter, text: str) -> str:
-    if text not in parameter.choices:
+    if not set(text.split(",") if parameter.many else [text]) <= set(parameter.choices):
         known = " or ".join(parameter.choices)
         raise UserError(f"method '{name}': parameter '{parameter.name}' is {known}, not '{text}'")
     return text

@@ -30,6 +30,16 @@ class Product:
 
 
 @dataclass(frozen=True)
+class Run:
+    """Add these products, whose columns ascend by two, in one carry run: each is two limbs long, so they touch.
+
+    The carry out of the run goes to the limb above it, or waits in a product of the next run that ends there.
+    """
+
+    cells: tuple[Product, ...]
+
+
+@dataclass(frozen=True)
 class Double:
     """Double the sum's limbs `first` to `last` - 1: all off-diagonal cells of columns below `last` are in it."""
 
@@ -130,7 +140,7 @@ class Recombine:
     branched: bool = False
 
 
-Step = Product | Double | Apart | Join | Gather | Load | Store | Block | Difference | Part | Recombine
+Step = Product | Run | Double | Apart | Join | Gather | Load | Store | Block | Difference | Part | Recombine
 
 
 @dataclass(frozen=True)
@@ -173,7 +183,8 @@ class Plan:
 
     def products(self) -> Iterator[Product]:
         """The cells in the order of their visits."""
-        return (step for step in self.steps if isinstance(step, Product))
+        for step in self.steps:
+            yield from cells(step)
 
     def blocks(self) -> list[tuple[str, list[Product]]]:
         """The cells of each block, blocks without cells left out."""
@@ -181,8 +192,8 @@ class Plan:
         for step in self.steps:
             if isinstance(step, Block):
                 groups.append((step.title, []))
-            elif isinstance(step, Product):
-                groups[-1][1].append(step)
+            else:
+                groups[-1][1].extend(cells(step))
         return [group for group in groups if group[1]]
 
     def text(self) -> str:
@@ -196,6 +207,9 @@ class Plan:
                 case Product(i, j, times, caught):
                     factors = ([f"{times}"] if times > 1 else []) + [f"{names[0]}{i}", f"{names[1]}{j}"]
                     lines.append(f"  column {i + j}: + {' * '.join(factors)}{', carry caught' if caught else ''}")
+                case Run(run):
+                    places = ", ".join(f"{names[0]}{cell.i} * {names[1]}{cell.j}" for cell in run)
+                    lines.append(f"  columns {', '.join(str(cell.column) for cell in run)} in one run: + {places}")
                 case Apart():
                     lines.append("  apart:")
                 case Join():
@@ -218,6 +232,11 @@ class Plan:
                     sign += ", by a branch" if branched else ""
                     lines.append(f"  column {half}: + L + H - {middle}{sign}")
         return "\n".join(lines) + "\n"
+
+
+def cells(step: Step) -> tuple[Product, ...]:
+    """The cells that a step visits, in order."""
+    return (step,) if isinstance(step, Product) else step.cells if isinstance(step, Run) else ()
 
 
 def blocks(n: int, widths: tuple[int, ...]) -> Iterator[tuple[int, int]]:

@@ -1,0 +1,141 @@
+"""The end of a square's block on AVR: its limbs are doubled, and the squares of the diagonal added.
+
+* doubling: LSL, ROL, ...; the bit that leaves the block waits in T (MUL does not touch T), or, where the block is one
+  column and T still holds the bit that came in, as a mask made by SBC p, p and taken back by LSR p;
+* the squares: two are formed and added in one chain, then the next two; the upper one's high limb takes the carry (it
+  is at most 0xfe) and waits for the next chain, or for the next block where that begins between its two limbs.
+
+Limbs leave as soon as they are final.  Sources: [SBD13]; avr_kernels.md, section 3, patterns 6 to 9.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, cast
+
+from sqgen.code import CodeError, Flag, Virtual
+from sqgen.plan import Product, Step, Store
+
+from .avr_runs import clear
+
+if TYPE_CHECKING:
+    from .avr_leaf import Leaf
+
+
+class Squares:
+    """Finishes the blocks of a square for a leaf."""
+
+    def __init__(self, leaf: Leaf) -> None:
+        self.leaf, self.build = leaf, leaf.build
+        self.top = 2 * leaf.plan.limbs - 1
+        self.doubling_in_t: Flag | None = None  # the bit doubled out of the last block, in T
+        self.doubling_mask: Virtual | None = None  # the same as a mask
+        self.waiting: tuple[int, Virtual] | None = None  # high limb of a square, and its column
+        self.mask: Virtual | None = None  # carry of the squares, as a mask
+
+    def finish_block(self, first: int, last: int, diagonal: Sequence[Product], rest: deque[Step]) -> None:
+        """Double limbs first..last-1 of the sum, add the squares that begin in them, store what of the `rest` is final.
+
+        The topmost square is formed before the doubling, since it takes the bit doubled out.
+        """
+        runs = self.leaf.runs
+        if last > self.top and diagonal:
+            runs.formed[diagonal[-1]] = runs.form(diagonal[-1])
+        self.double(first, last, diagonal)
+        chains = in_chains(diagonal)
+        for number, chain in enumerate(chains):
+            end = chains[number + 1][0].column - 1 if number + 1 < len(chains) else last
+            self.add_chain(first, end, chain, whole=end == last)
+            first = end
+            while rest and isinstance(rest[0], Store) and rest[0].column < end:
+                self.leaf.store(cast(Store, rest.popleft()).column)
+
+    def double(self, first: int, last: int, diagonal: Sequence[Product]) -> None:
+        """Shift the block left by one bit, the bit from the block below coming in, the top one kept for the next."""
+        columns = [column for column in range(first, last) if column in self.leaf.limbs]
+        carry: Flag | None = None
+        if self.doubling_mask:
+            carry = self.build.emit("lsr", self.doubling_mask)
+            self.doubling_mask = None
+        incoming, self.doubling_in_t = self.doubling_in_t, None
+        keep_in_t = len(columns) > 1 and last <= self.top
+        for index, column in enumerate(columns):
+            limb = self.leaf.limbs[column]
+            carry = self.build.emit("adc" if carry else "add", limb, limb, takes=carry)
+            if index == 0 and incoming:
+                self.build.emit("bld", limb, 0, takes=incoming, comment="the bit doubled out of the block below")
+            if index == 0 and keep_in_t:
+                self.doubling_in_t = self.build.emit("bst", self.leaf.limbs[columns[-1]], 7)
+        if last > self.top:
+            self.double_top(carry, incoming if not columns else None, diagonal)
+        elif carry and not keep_in_t:
+            self.doubling_mask = self.as_mask("d", carry)
+
+    def double_top(self, carry: Flag | None, incoming: Flag | None, diagonal: Sequence[Product]) -> None:
+        """The topmost limb of a square has no cell off the diagonal: what is doubled into it goes to a[n-1]^2, or to
+        the high limb of that which waits."""
+        if diagonal:
+            high = self.leaf.runs.formed[diagonal[-1]][1]
+        elif self.waiting and self.waiting[0] == self.top:
+            high = self.waiting[1]
+        else:
+            raise CodeError("the top limb is doubled before a[n-1]^2 is formed")
+        comment = "the whole square is below 2^(bits of the result)"
+        if incoming:  # at most one bit, and the limb's lowest bit is not free: add it
+            bit = self.build.limb("bit")
+            self.build.emit("eor", bit, bit, fresh=True)
+            self.build.emit("bld", bit, 0, takes=incoming)
+            self.build.emit("add", high, bit, comment=comment)
+        elif carry:
+            self.build.emit("adc", high, self.leaf.zero, takes=carry, comment=comment)
+
+    def add_chain(self, first: int, end: int, chain: Sequence[Product], *, whole: bool) -> None:
+        """Add squares, and what waits from those below, to limbs first..end-1 in one carry run; if it goes on beyond,
+        the topmost high limb waits.  `whole`: the block ends here."""
+        last_waits = bool(chain) and chain[-1].column + 1 == end
+        addends = dict(self.leaf.runs.addends(chain, last_waits=last_waits))
+        if self.waiting:
+            column, high = self.waiting
+            addends[column], self.waiting = high, None
+        carry: Flag | None = None
+        if self.mask:
+            carry = self.build.emit("lsr", self.mask)
+            self.mask = None
+        for column in range(first, end):
+            carry = self.add_limb(column, addends.get(column), carry)
+        high_limb = addends.get(end)
+        if isinstance(high_limb, Virtual):
+            self.leaf.runs.take(high_limb, carry)
+            self.waiting = (end, high_limb)
+        elif carry and end <= self.top:
+            self.mask = self.as_mask("q", carry)
+
+    def add_limb(self, column: int, addend: Virtual | str | None, carry: Flag | None) -> Flag | None:
+        """One limb of the run; the carry out."""
+        leaf = self.leaf
+        if column not in leaf.limbs:
+            if isinstance(addend, Virtual):
+                leaf.limbs[column] = addend
+            elif addend:
+                leaf.move(column, addend)
+            elif carry:
+                leaf.limbs[column] = clear(self.build, f"s{column}")
+            else:
+                raise CodeError(f"nothing to form limb {column} of the square from")
+            addend = None
+        if addend is None and not carry:
+            return None
+        return leaf.add(column, addend or leaf.zero, carry)
+
+    def as_mask(self, name: str, carry: Flag) -> Virtual:
+        """Park a carry: all bits of a register equal to it."""
+        mask = self.build.limb(f"{name}_mask")
+        self.build.emit("sbc", mask, mask, takes=carry, fresh=True)
+        return mask
+
+
+def in_chains(diagonal: Sequence[Product]) -> list[Sequence[Product]]:
+    """Squares two by two, the first three together where their number is odd: one alone would cost a cycle more."""
+    head = 3 if len(diagonal) % 2 and len(diagonal) > 1 else 2
+    return [diagonal[:head], *(diagonal[at : at + 2] for at in range(head, len(diagonal), 2))]
