@@ -54,6 +54,7 @@ class _Addressing:
             "spill": self.reach_frame,
             "need": self.nothing,
             "release": self.nothing,
+            "lend": self.nothing,
         }
         return marks[op.insn](index, op) if op.insn in marks else [op]
 

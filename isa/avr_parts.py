@@ -71,6 +71,8 @@ class Module:
             build.mark("point", pointer, Memory(base, 0))
         parts = list(plan.parts())
         if not parts:
+            for base in plan.operands:
+                build.mark("lend", base, *POINTERS[pointers(plan)[base]])
             Leaf(plan, build, *operands(build, plan)).all_steps()
         elif not any(part.called for part in parts):
             for part in parts:

@@ -43,7 +43,7 @@ class Squares:
         if last > self.top and diagonal:
             runs.formed[diagonal[-1]] = runs.form(diagonal[-1])
         self.double(first, last, diagonal)
-        chains = in_chains(diagonal)
+        chains = in_chains(diagonal, from_the_bottom=first == 0)
         for number, chain in enumerate(chains):
             end = chains[number + 1][0].column - 1 if number + 1 < len(chains) else last
             self.add_chain(first, end, chain, whole=end == last)
@@ -73,14 +73,10 @@ class Squares:
             self.doubling_mask = self.as_mask("d", carry)
 
     def double_top(self, carry: Flag | None, incoming: Flag | None, diagonal: Sequence[Product]) -> None:
-        """The topmost limb of a square has no cell off the diagonal: what is doubled into it goes to a[n-1]^2, or to
-        the high limb of that which waits."""
-        if diagonal:
-            high = self.leaf.runs.formed[diagonal[-1]][1]
-        elif self.waiting and self.waiting[0] == self.top:
-            high = self.waiting[1]
-        else:
+        """The topmost limb of a square has no cell off the diagonal: what is doubled into it goes to a[n-1]^2."""
+        if not diagonal:
             raise CodeError("the top limb is doubled before a[n-1]^2 is formed")
+        high = self.leaf.runs.formed[diagonal[-1]][1]
         comment = "the whole square is below 2^(bits of the result)"
         if incoming:  # at most one bit, and the limb's lowest bit is not free: add it
             bit = self.build.limb("bit")
@@ -135,7 +131,16 @@ class Squares:
         return mask
 
 
-def in_chains(diagonal: Sequence[Product]) -> list[Sequence[Product]]:
-    """Squares two by two, the first three together where their number is odd: one alone would cost a cycle more."""
-    head = 3 if len(diagonal) % 2 and len(diagonal) > 1 else 2
-    return [diagonal[:head], *(diagonal[at : at + 2] for at in range(head, len(diagonal), 2))]
+def in_chains(diagonal: Sequence[Product], *, from_the_bottom: bool) -> list[Sequence[Product]]:
+    """Squares two by two, three together where their number is odd: one alone would cost a cycle more.
+
+    So would two at the bottom of the result, where limb 0 is empty: of three the middle one can stay in r1:r0, and the
+    lowest one is moved as a pair.
+    """
+    chains: list[Sequence[Product]] = []
+    rest = diagonal
+    while rest or not chains:
+        size = 3 if len(rest) % 2 or (from_the_bottom and not chains and len(rest) > 2) else 2
+        chains.append(rest[:size])
+        rest = rest[size:]
+    return chains

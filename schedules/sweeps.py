@@ -52,7 +52,7 @@ def steps(op: str, n: int, values: Values) -> Iterator[Step]:
     """The plan for n limbs; block and stage ends that lie beyond the last column, or do not ascend, mean nothing."""
     top = 2 * n
     orders = values.words_of("orders")
-    stages = ascending(values.many("stages"), top)
+    stages = ascending([end for end in values.many("stages") if end != top - 1], top)  # no stage of the top limb alone
     filled: set[int] = set()
     first, done = 1, 0
     for number, end in enumerate(ascending(values.many("ends"), top - 2)):
@@ -72,20 +72,24 @@ def ascending(ends: Sequence[int], last: int) -> list[int]:
 def block(n: int, first: int, end: int, order: str, filled: set[int]) -> Iterator[Run]:
     """The sweeps of a block; `filled` are the columns of the sum that hold something."""
     cells = [Product(i, column - i) for column in range(first, end) for i in range((column + 1) // 2) if column - i < n]
-    for layer in layers(cells, order):
+    for layer in layers(n, cells, order):
         for run in sweeps(layer, filled):
             filled |= {column for cell in run.cells for column in (cell.column, cell.column + 1)}
             yield run
 
 
-def layers(cells: Sequence[Product], order: str) -> list[list[Product]]:
-    """The cells in groups with at most one in each column."""
+def layers(n: int, cells: Sequence[Product], order: str) -> list[list[Product]]:
+    """The cells in groups with at most one in each column.
+
+    The last two rows, of two cells and one, are one layer: their cells in columns 2n-5 and 2n-3 make one run.
+    """
+    last_row = n - 3
     groups: dict[int, list[Product]] = {}
     outwards = order == "v"
     seen: dict[int, int] = {}
     for cell in sorted(cells, key=lambda cell: -cell.i if outwards else cell.i):
         rank = seen[cell.column] = seen.get(cell.column, 0) + 1
-        index = {"i": cell.i, "I": -cell.i, "j": cell.j, "J": -cell.j}.get(order, rank)
+        index = {"i": min(cell.i, last_row), "I": -cell.i, "j": cell.j, "J": -cell.j}.get(order, rank)
         groups.setdefault(index, []).append(cell)
     return [groups[index] for index in sorted(groups)]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from .statements import Equation, Zero
 from .table import Insn, Isa
@@ -26,15 +26,15 @@ class Memory:
         return f"{self.base}[{self.offset}]"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # each is one of its own, and quickly found
 class Virtual:
     """A variable of one limb.  `home`: where it can always be loaded from; `mate`: the id of the variable that
     wants the next higher register, so that both can be moved at once."""
 
     id: int
-    name: str = field(compare=False)
-    home: Memory | None = field(default=None, compare=False)
-    mate: int | None = field(default=None, compare=False)
+    name: str
+    home: Memory | None = None
+    mate: int | None = None
 
     def __str__(self) -> str:
         return f"%{self.name}"
@@ -74,6 +74,7 @@ class Op:
     * `functions`: the functions that this one calls stand here, jumped over, and not behind it
     * `need`: what it reads must be in registers here
     * `release` (registers ...): from here on the allocator may use them
+    * `lend` (buffer, registers ...): the allocator may use them after the last load from the buffer
     * `spill`: from here on there is a place in memory, `SPILLED`, for limbs that registers do not hold
 
     `heading` opens a part of the listing, `comment` says why.
