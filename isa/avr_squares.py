@@ -73,10 +73,14 @@ class Squares:
             self.doubling_mask = self.as_mask("d", carry)
 
     def double_top(self, carry: Flag | None, incoming: Flag | None, diagonal: Sequence[Product]) -> None:
-        """The topmost limb of a square has no cell off the diagonal: what is doubled into it goes to a[n-1]^2."""
-        if not diagonal:
+        """The topmost limb of a square has no cell off the diagonal: what is doubled into it goes to a[n-1]^2, or to
+        the high limb of that which waits."""
+        if diagonal:
+            high = self.leaf.runs.formed[diagonal[-1]][1]
+        elif self.waiting and self.waiting[0] == self.top:
+            high = self.waiting[1]
+        else:
             raise CodeError("the top limb is doubled before a[n-1]^2 is formed")
-        high = self.leaf.runs.formed[diagonal[-1]][1]
         comment = "the whole square is below 2^(bits of the result)"
         if incoming:  # at most one bit, and the limb's lowest bit is not free: add it
             bit = self.build.limb("bit")

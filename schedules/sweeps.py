@@ -24,7 +24,8 @@ Cost: 5 for each cell, less 1 for each limb that is seeded, 2 or 3 for each bloc
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from random import Random
 
 from sqgen.methods import Parameter, Values
 from sqgen.plan import Block, Double, Product, Run, Step, Store
@@ -117,3 +118,66 @@ def stage(first: int, last: int) -> Iterator[Step]:
         yield Product(i, i)
     for column in range(first, last):
         yield Store(column)
+
+
+# ---- for the search ------------------------------------------------------------------------------------------------
+
+
+def fitted(n: int, given: Mapping[str, str]) -> dict[str, str]:
+    """Parameters found for another size, made to fit this one: ends that lie beyond it are left out."""
+    ends, orders, stages = read(given)
+    kept = [(end, order) for end, order in zip(ends, orders, strict=False) if end < 2 * n - 2]
+    last = orders[len(kept)] if len(kept) < len(orders) else orders[-1]
+    return written(
+        [end for end, _ in kept] + [2 * n - 2],
+        [*(order for _, order in kept), last],
+        [s for s in stages if s < 2 * n - 1] + [2 * n],
+    )
+
+
+def changed(n: int, given: Mapping[str, str], rng: Random) -> dict[str, str]:
+    """One random change, or two: an end moved, a block or stage cut in two or joined with the next, another order."""
+    ends, orders, stages = read(given)
+    orders += orders[-1:] * (len(ends) - len(orders))
+    for _ in range(rng.choice((1, 1, 2))):
+        match rng.choice(("order", "order", "end", "end", "cut", "join", "stage", "stage", "cut stage", "join stages")):
+            case "order":
+                orders[rng.randrange(len(orders))] = rng.choice(ORDERS)
+            case "end":
+                move(ends, 2 * n - 2, rng)
+            case "cut":
+                at = rng.randrange(1, 2 * n - 2)
+                if at not in ends:
+                    index = sum(end < at for end in ends)
+                    ends.insert(index, at)
+                    orders.insert(index, rng.choice(ORDERS))
+            case "join" if len(ends) > 1:
+                index = rng.randrange(len(ends) - 1)
+                del ends[index]
+                del orders[index + rng.randrange(2)]
+            case "stage":
+                move(stages, 2 * n, rng)
+            case "cut stage":
+                stages[:] = sorted({*stages, rng.randrange(1, 2 * n - 1)})
+            case "join stages" if len(stages) > 1:
+                del stages[rng.randrange(len(stages) - 1)]
+    return written(ends, orders, stages)
+
+
+def read(given: Mapping[str, str]) -> tuple[list[int], list[str], list[int]]:
+    """Ends, orders and stages."""
+    ends, stages = ([int(end) for end in given[name].split(",")] for name in ("ends", "stages"))
+    return ends, given["orders"].split(","), stages
+
+
+def written(ends: Sequence[int], orders: Sequence[str], stages: Sequence[int]) -> dict[str, str]:
+    """The same as parameters."""
+    return {"ends": ",".join(map(str, ends)), "orders": ",".join(orders), "stages": ",".join(map(str, stages))}
+
+
+def move(ends: list[int], last: int, rng: Random) -> None:
+    """Move an end, but not the last one, a little between its neighbours."""
+    if len(ends) > 1:
+        index = rng.randrange(len(ends) - 1)
+        low, high = ends[index - 1] if index else 0, ends[index + 1]
+        ends[index] = min(max(ends[index] + rng.choice((-2, -1, 1, 2)), low + 1), min(high, last) - 1)

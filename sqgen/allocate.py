@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from .code import SPILLED, Arg, CodeError, Function, Memory, Op, Virtual
 from .residence import PressureError, Residence, residence
@@ -19,11 +20,12 @@ __all__ = ["Hints", "PressureError", "Task", "allocate", "place", "verify"]
 
 Hints = Mapping[int, str]  # number of a stay -> the register it should have
 
-MOVE = 1  # cost of mates that are moved one by one
 SAVE = 4  # cost of a register that must be saved and restored
 
 
-def allocate(function: Function, saved: Sequence[str], pairs: Mapping[str, str], hints: Hints | None = None) -> Function:
+def allocate(
+    function: Function, saved: Sequence[str], pairs: Mapping[str, str], hints: Hints | None = None
+) -> Function:
     """The function with a register in place of each variable, loads inserted for what has a home in memory.
 
     `saved` are registers whose use costs a save and a restore; others are preferred.  `pairs` maps the low register
@@ -31,7 +33,7 @@ def allocate(function: Function, saved: Sequence[str], pairs: Mapping[str, str],
     """
     found = residence(function)
     task = Task.of(found, saved, pairs)
-    return emit(function, found, best_place(task, hints or {}))
+    return emit(function, found, best_place(task, hints or {}).where)
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,9 @@ class Task:
             tuple(stay.birth for stay in found.stays),
             tuple(stay.death for stay in found.stays),
             tuple(
-                first.get(stay.virtual.mate, -1) if stay.virtual.mate is not None and first[stay.virtual.id] == number else -1
+                first.get(stay.virtual.mate, -1)
+                if stay.virtual.mate is not None and first[stay.virtual.id] == number
+                else -1
                 for number, stay in enumerate(found.stays)
             ),
             registers,
@@ -70,14 +74,27 @@ class Task:
         )
 
 
-def best_place(task: Task, hints: Hints) -> list[int]:
-    """The register of each stay, by number, in as few registers as pay."""
+class Placed(NamedTuple):
+    """The register of each stay, by number; how many mates are not side by side; what the registers used cost."""
+
+    where: list[int]
+    broken: int
+    saves: int
+
+    @property
+    def cost(self) -> int:
+        """Cycles."""
+        return self.broken + self.saves
+
+
+def best_place(task: Task, hints: Hints) -> Placed:
+    """A place for each stay in as few registers as pay."""
     wanted = {stay: task.registers.index(register) for stay, register in hints.items() if register in task.registers}
     if wanted:
-        return place(task, wanted, len(task.registers))[1]
+        return place(task, wanted, len(task.registers))
     free = sum(not price for price in task.price)
     found = [place(task, wanted, size) for size in range(max(free, peak(task)), len(task.registers) + 1)]
-    return min(found, key=lambda one: one[0])[1]
+    return min(found, key=lambda placed: placed.cost)
 
 
 def peak(task: Task) -> int:
@@ -92,13 +109,13 @@ def peak(task: Task) -> int:
     return most
 
 
-def place(task: Task, hints: Mapping[int, int], size: int) -> tuple[int, list[int]]:
-    """(cost, register of each stay), with the first `size` registers only."""
+def place(task: Task, hints: Mapping[int, int], size: int) -> Placed:
+    """A place for each stay, the latest where `hints` say, in the first `size` registers only."""
     births, deaths, mates, neighbours, low = task.births, task.deaths, task.mates, task.neighbours, task.low
     until = list(task.opening)  # when a register is free
     where = [-1] * len(births)
     used = [not price for price in task.price]
-    cost = 0
+    broken = 0
     for stay, birth in enumerate(births):
         if where[stay] >= 0:
             continue
@@ -108,11 +125,13 @@ def place(task: Task, hints: Mapping[int, int], size: int) -> tuple[int, list[in
         if mate >= 0:
             spans = [r for r in free if low[r] and neighbours[r] < size and until[neighbours[r]] <= birth]
             if spans:
-                register = hinted if hinted in spans else min(spans, key=lambda r: not (used[r] and used[neighbours[r]]))
+                register = (
+                    hinted if hinted in spans else min(spans, key=lambda r: not (used[r] and used[neighbours[r]]))
+                )
                 for one, limb in ((register, stay), (neighbours[register], mate)):
                     where[limb], until[one], used[one] = one, deaths[limb], True
                 continue
-            cost += MOVE
+            broken += 1
         if hinted in free:
             register = hinted
         else:
@@ -124,7 +143,7 @@ def place(task: Task, hints: Mapping[int, int], size: int) -> tuple[int, list[in
                 if best is None or key < best:
                     best, register = key, r
         where[stay], until[register], used[register] = register, death, True
-    return cost + sum(price for price, use in zip(task.price, used, strict=True) if use), where
+    return Placed(where, broken, sum(price for price, use in zip(task.price, used, strict=True) if use))
 
 
 def emit(function: Function, found: Residence, where: Sequence[int]) -> Function:

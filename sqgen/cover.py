@@ -62,10 +62,8 @@ class _Replay:
         if self.apart and isinstance(step, Apart | Double | Load | Store):
             self.fail(f"{step} comes while a sum is kept apart")
         match step:
-            case Product():
-                self.product(step)
-            case Run(cells):
-                self.run(cells)
+            case Product() | Run():
+                self.visit(step)
             case Double():
                 self.double(step)
             case Apart() | Join():
@@ -87,6 +85,19 @@ class _Replay:
             case _:
                 self.fail(f"unknown step {step}")
 
+    def visit(self, step: Product | Run) -> None:
+        """One cell, or those of a run: neighbours, each once, their carries not caught."""
+        if isinstance(step, Product):
+            self.product(step)
+            return
+        columns = [cell.column for cell in step.cells]
+        if not columns or columns != list(range(columns[0], columns[0] + 2 * len(columns), 2)):
+            self.fail(f"a run has columns {columns}, which are not two apart")
+        for cell in step.cells:
+            if cell.times != 1 or cell.caught:
+                self.fail(f"cell ({cell.i}, {cell.j}) of a run is added {cell.times} times, or its carry caught")
+            self.product(cell)
+
     def product(self, cell: Product) -> None:
         n, triangle = self.plan.limbs, self.plan.triangle
         if not (0 <= cell.i < n and 0 <= cell.j < n):
@@ -96,16 +107,6 @@ class _Replay:
         self.pending |= {cell.column, cell.column + 1}
         if cell.caught and cell.column + 2 < 2 * n:  # no carry leaves the result
             self.caught.add(cell.column + 2)
-
-    def run(self, cells: tuple[Product, ...]) -> None:
-        """Products added in one carry run: neighbours, each once, their carry not caught."""
-        columns = [cell.column for cell in cells]
-        if not columns or columns != list(range(columns[0], columns[0] + 2 * len(columns), 2)):
-            self.fail(f"a run over columns {columns} is not two apart")
-        for cell in cells:
-            if cell.times != 1 or cell.caught:
-                self.fail(f"cell ({cell.i}, {cell.j}) in a run is added {cell.times} times or its carry caught")
-            self.product(cell)
 
     def switch(self, *, apart: bool) -> None:
         """Products go to a sum of their own, or to the running one again."""

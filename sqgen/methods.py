@@ -8,6 +8,7 @@ import itertools
 import pkgutil
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from random import Random
 from typing import Protocol, cast
 
 from . import cover
@@ -108,6 +109,24 @@ def points(name: str, limbs: int) -> list[dict[str, str]]:
     """Parameters that may be the fastest at that size, for a method that knows; else the defaults alone."""
     found: Callable[[int], list[dict[str, str]]] = getattr(method(name), "points", lambda limbs: [{}])
     return found(limbs)
+
+
+class Searched(Protocol):
+    """What a module in `schedules/` offers whose parameters are searched by chance."""
+
+    def changed(self, n: int, given: Mapping[str, str], rng: Random) -> dict[str, str]: ...
+    def fitted(self, n: int, given: Mapping[str, str]) -> dict[str, str]: ...
+
+
+def searched(name: str) -> Searched | None:
+    """The method, if its parameters are searched by chance."""
+    found = method(name)
+    return cast(Searched, found) if hasattr(found, "changed") else None
+
+
+def defaults(name: str, limbs: int) -> dict[str, str]:
+    """All parameters at their defaults."""
+    return {parameter.name: parameter.standard(limbs) for parameter in method(name).PARAMETERS}
 
 
 def picture(name: str) -> str:

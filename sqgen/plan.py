@@ -28,6 +28,11 @@ class Product:
     def column(self) -> int:
         return self.i + self.j
 
+    def text(self, left: str, right: str) -> str:
+        """The product, of operands of these names."""
+        times = f"{self.times} * " if self.times > 1 else ""
+        return f"{times}{left}{self.i} * {right}{self.j}{', carry caught' if self.caught else ''}"
+
 
 @dataclass(frozen=True)
 class Run:
@@ -204,12 +209,12 @@ class Plan:
             match step:
                 case Block(title):
                     lines.append(f"{title}:")
-                case Product(i, j, times, caught):
-                    factors = ([f"{times}"] if times > 1 else []) + [f"{names[0]}{i}", f"{names[1]}{j}"]
-                    lines.append(f"  column {i + j}: + {' * '.join(factors)}{', carry caught' if caught else ''}")
-                case Run(run):
-                    places = ", ".join(f"{names[0]}{cell.i} * {names[1]}{cell.j}" for cell in run)
-                    lines.append(f"  columns {', '.join(str(cell.column) for cell in run)} in one run: + {places}")
+                case Product() | Run():
+                    columns = ", ".join(str(cell.column) for cell in cells(step))
+                    factors = ", ".join(cell.text(*names) for cell in cells(step))
+                    lines.append(
+                        f"  {'run over columns' if isinstance(step, Run) else 'column'} {columns}: + {factors}"
+                    )
                 case Apart():
                     lines.append("  apart:")
                 case Join():

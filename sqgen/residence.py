@@ -54,7 +54,7 @@ def residence(function: Function) -> Residence:
     """
     lent = [op for op in function.ops if op.insn == "lend"]
     found = _Residence(function, {}).run()
-    opening = {}
+    opening: dict[str, int] = {}
     for op in lent:
         base, *registers = op.args
         last = max((i for i, loads in enumerate(found.loads) if any(m.base == base for _, m in loads)), default=0)
