@@ -156,10 +156,10 @@ class Runs:
             leaf.ripple(top, carry)
         return []
 
-    def take(self, high: Virtual, carry: Flag | None) -> None:
-        """Let the high limb of a product take a carry."""
+    def take(self, limb: Virtual, carry: Flag | None, comment: str = "at most 0xfe, it takes the carry") -> None:
+        """Let a limb that waits, the high one of a product if nothing else is said, take a carry."""
         if carry:
-            self.build.emit("adc", high, self.leaf.zero, takes=carry, comment="at most 0xfe, it takes the carry")
+            self.build.emit("adc", limb, self.leaf.zero, takes=carry, comment=comment)
 
     def add_limb(self, column: int, addend: Virtual | str, carry: Flag | None) -> Flag | None:
         """Add a limb to the sum at `column`, with the carry from below; an empty limb is what is added."""
