@@ -63,11 +63,11 @@ class Runs:
     def next_chain(self, rest: deque[Product]) -> list[Product]:
         """The cells of the next chain: two, but three or one where the number is odd.
 
-        Three come first, if the run ends in an empty limb: then the topmost product is one that is parked, and its
-        high limb becomes that limb.  Else the single one comes last, in r1:r0, and is not parked.
+        The last three make one chain if the topmost product is parked anyway: it was formed before, or its high limb
+        becomes an empty limb.  Else a single one comes last, in r1:r0, and is not parked.
         """
-        odd_end = len(rest) % 2 == 1 and self.empty(rest[-1].column + 1)
-        size = 3 if len(rest) == 3 and odd_end else 2
+        parked_end = rest[-1] in self.formed or self.empty(rest[-1].column + 1)
+        size = 3 if len(rest) == 3 and parked_end else 2
         return [rest.popleft() for _ in range(min(size, len(rest)))]
 
     def seed(self, cell: Product) -> None:

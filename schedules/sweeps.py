@@ -73,10 +73,32 @@ def ascending(ends: Sequence[int], last: int) -> list[int]:
 def block(n: int, first: int, end: int, order: str, filled: set[int]) -> Iterator[Run]:
     """The sweeps of a block; `filled` are the columns of the sum that hold something."""
     cells = [Product(i, column - i) for column in range(first, end) for i in range((column + 1) // 2) if column - i < n]
+    runs: list[Run] = []
     for layer in layers(n, cells, order):
         for run in sweeps(layer, filled):
             filled |= {column for cell in run.cells for column in (cell.column, cell.column + 1)}
-            yield run
+            runs.append(run)
+    filled.add(end + 1)  # the carries that leave the block's own limbs
+    if len(runs[-1].cells) == 1 and order in "vr":
+        runs = late_tops(runs, end - 1)
+    yield from runs
+
+
+def late_tops(runs: Sequence[Run], top: int) -> list[Run]:
+    """The sweeps that end at column `top` put off until after the next one that ends below.
+
+    Then the sweep of a single cell comes last and alone: if it took up a carry, it would wait in registers for nothing.
+    """
+    found: list[Run] = []
+    late: list[Run] = []
+    for run in runs:
+        if run.cells[-1].column == top:
+            late.append(run)
+        else:
+            found.append(run)
+            if len(late) > 0 and len(found) > 1:
+                found.append(late.pop(0))
+    return found + late
 
 
 def layers(n: int, cells: Sequence[Product], order: str) -> list[list[Product]]:
