@@ -58,6 +58,7 @@ class _Addressing:
             "accept": self.nothing,
             "give": self.nothing,
             "rcall": self.call,
+            "lend": self.nothing,
         }
         return marks[op.insn](index, op) if op.insn in marks else [op]
 

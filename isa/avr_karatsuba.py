@@ -15,7 +15,8 @@ from dataclasses import dataclass, field, replace
 from sqgen.code import Builder, Flag, Memory, Virtual
 from sqgen.plan import Difference, Slice
 
-from .avr_leaf import clear, store
+from .avr_leaf import store
+from .avr_runs import clear
 
 GROUP = 8  # limbs at a time
 RESIDENT = 16  # limbs of a difference that stay in registers until its sign is known

@@ -6,10 +6,8 @@ One register is zero.  The idioms (c, c+1, ... are limbs of the sum):
 * a carry that a method catches: if it could run on beyond c+2, it is counted in a register of its own for that column;
 * stored limbs that come back: loaded to r1:r0, neighbours in one carry run;
 * a sum that is formed apart: LSL, ROL, ..., then the running sum is added to it, then the squares, each in a carry run;
-* doubling a block: LSL, ROL, ...; the bit that leaves it waits in T (MUL does not touch T), or, where the block is one
-  column and T still holds the bit that came in, as a mask made by SBC p, p and taken back by LSR p;
-* the diagonal: all squares of a block are formed first, then added in one carry run; where the block ends between the
-  two limbs of a square, its high limb waits and takes the run's carry (it is at most 0xfe).
+
+`avr_runs` has products that are added in one carry run, `avr_squares` the doubling of a block and its diagonal.
 
 Sources: research/avr.md and avr_kernels.md, patterns 3, 4, 6, 7, 8 and 9; [SBD13].
 """
@@ -21,23 +19,18 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 
 from sqgen.bounds import Sum
-from sqgen.code import Builder, CodeError, Flag, Memory, Virtual
-from sqgen.plan import Apart, Block, Double, Gather, Join, Load, Plan, Product, Step, Store
+from sqgen.code import Builder, Flag, Memory, Virtual
+from sqgen.plan import Apart, Block, Double, Gather, Join, Load, Plan, Product, Run, Step, Store
 
 from .avr_registers import HIGH, LOW
+from .avr_runs import Runs, clear
+from .avr_squares import Squares
 
 
 def operands(build: Builder, plan: Plan) -> tuple[list[Virtual], list[Virtual]]:
     """The limbs of both operands, which are one for a square; they can be loaded again at any time."""
     found = {base: [build.limb(f"{base}{i}", Memory(base, i)) for i in range(plan.limbs)] for base in plan.operands}
     return found["a"], found[plan.operands[-1]]
-
-
-def clear(build: Builder, name: str) -> Virtual:
-    """A new variable that is zero."""
-    limb = build.limb(name)
-    build.emit("eor", limb, limb, fresh=True)
-    return limb
 
 
 def store(build: Builder, column: int, limbs: Sequence[Virtual]) -> None:
@@ -66,11 +59,8 @@ class Leaf:
         self.running = (self.sum, self.limbs)  # where the sum waits while another is formed apart
         self.caught: dict[int, Virtual] = {}  # carries that wait, by column
         self.top = 2 * plan.limbs - 1
-        self.doubling_in_t: Flag | None = None  # the bit doubled out of the last block, in T
-        self.doubling_mask: Virtual | None = None  # the same as a mask
-        self.square_high: tuple[int, Virtual] | None = None  # high limb of a square, and its column
-        self.square_mask: Virtual | None = None  # carry of the diagonal's run, as a mask
         self.zero = zero or clear(build, "zero")
+        self.runs, self.squares = Runs(self), Squares(self)
 
     def all_steps(self) -> None:
         """Step by step."""
@@ -85,8 +75,11 @@ class Leaf:
                 self.build.heading(title)
             case Product():
                 self.product(step)
+            case Run(cells):
+                following = rest[0] if rest else None
+                self.runs.run(cells, following.cells if isinstance(following, Run) else ())
             case Double(first, last):
-                self.finish_block(first, last, self.diagonal(rest))
+                self.squares.finish_block(first, last, self.diagonal(rest), rest)
             case Apart():
                 self.running = (self.sum, self.limbs)
                 self.sum, self.limbs = Sum(self.build.isa.limb_bits), {}
@@ -100,10 +93,7 @@ class Leaf:
                     columns.append(cast(Load, rest.popleft()).column)
                 self.load(columns)
             case Store(column):
-                columns = [column]
-                while rest and isinstance(rest[0], Store):
-                    columns.append(cast(Store, rest.popleft()).column)
-                self.store(columns)
+                self.store([column, *self.stores(rest)])
 
     def diagonal(self, rest: deque[Step]) -> list[Product]:
         """Take the cells on the diagonal that follow a doubling: they are added in one carry run."""
@@ -117,11 +107,15 @@ class Leaf:
 
     def product(self, cell: Product) -> None:
         """Form one product and add it to the sum as often as it is there."""
+        self.multiply(cell)
+        for _ in range(cell.times):
+            self.add_product(cell.column, caught=cell.caught)
+
+    def multiply(self, cell: Product) -> None:
+        """r1:r0 = the product of a cell."""
         names = ("a", "a" if self.plan.op == "sqr" else "b")
         comment = f"{names[0]}[{cell.i}] * {names[1]}[{cell.j}] at column {cell.column}"
         self.build.emit("mul", *self.operand(cell), comment=comment)
-        for _ in range(cell.times):
-            self.add_product(cell.column, caught=cell.caught)
 
     def add_product(self, column: int, *, caught: bool) -> None:
         """Add r1:r0 to the sum."""
@@ -221,9 +215,17 @@ class Leaf:
         carry = self.run(columns, stored)
         self.ripple(columns[-1], carry)
 
+    def stores(self, rest: deque[Step], end: int | None = None) -> list[int]:
+        """Take the columns that are to be stored next, those below `end` if it is given."""
+        columns: list[int] = []
+        while rest and isinstance(rest[0], Store) and (end is None or rest[0].column < end):
+            columns.append(cast(Store, rest.popleft()).column)
+        return columns
+
     def store(self, columns: Sequence[int]) -> None:
         """The lowest limbs leave the sum."""
-        self.out(columns[0], [self.limbs.pop(column, self.zero) for column in columns])
+        if columns:
+            self.out(columns[0], [self.limbs.pop(column, self.zero) for column in columns])
         for column in columns:
             self.sum.drop(column)
 
@@ -243,122 +245,8 @@ class Leaf:
         carry = self.run(range(min(limbs), max(limbs) + 1), limbs)
         self.ripple(max(limbs), carry)
         if diagonal:
-            squares = self.squares(diagonal, self.top + 1)
+            squares = dict(self.runs.addends(diagonal, last_waits=False))
             for cell in diagonal:
                 self.sum.add_product(cell.column)
             carry = self.run(range(min(squares), max(squares) + 1), squares)
             self.ripple(max(squares), carry)
-
-    # ---- a square's block: double, add the diagonal ----------------------------------------------------------
-
-    def finish_block(self, first: int, last: int, diagonal: Sequence[Product]) -> None:
-        """Double limbs first..last-1 of the sum and add the squares of the diagonal that begin in them."""
-        squares = self.squares(diagonal, last)
-        self.double(first, last, squares)
-        self.add_diagonal(first, last, squares)
-
-    def squares(self, diagonal: Sequence[Product], last: int) -> dict[int, Virtual | str]:
-        """Form the squares and return their limbs by column.
-
-        A limb of the last square stays in r1:r0 if there is a limb of the sum in this block to add it to; all others
-        are moved away.
-        """
-        limbs: dict[int, Virtual | str] = {}
-        for cell in diagonal:
-            column = cell.column
-            self.build.emit("mul", *self.operand(cell), comment=f"a[{cell.i}] * a[{cell.i}] at column {column}")
-            newest = cell is diagonal[-1]
-            low_stays = newest and column in self.limbs
-            high_stays = newest and column + 1 in self.limbs and column + 1 < last
-            if not low_stays and not high_stays:
-                limbs[column], limbs[column + 1] = self.build.pair(f"q{column}", f"q{column + 1}")
-            else:
-                limbs[column] = LOW if low_stays else self.build.limb(f"q{column}")
-                limbs[column + 1] = HIGH if high_stays else self.build.limb(f"q{column + 1}")
-            for place, source in ((column, LOW), (column + 1, HIGH)):
-                if isinstance(limbs[place], Virtual):
-                    self.build.emit("mov", limbs[place], source)
-        return limbs
-
-    def double(self, first: int, last: int, squares: dict[int, Virtual | str]) -> None:
-        """Shift the block left by one bit, the bit from the block below coming in, the top one kept for the next."""
-        columns = [column for column in range(first, last) if column in self.limbs]
-        carry: Flag | None = None
-        if self.doubling_mask:
-            carry = self.build.emit("lsr", self.doubling_mask)
-            self.doubling_mask = None
-        incoming, self.doubling_in_t = self.doubling_in_t, None
-        keep_in_t = len(columns) > 1 and last <= self.top
-        for index, column in enumerate(columns):
-            limb = self.limbs[column]
-            carry = self.build.emit("adc" if carry else "add", limb, limb, takes=carry)
-            if index == 0 and incoming:
-                self.build.emit("bld", limb, 0, takes=incoming, comment="the bit doubled out of the block below")
-            if index == 0 and keep_in_t:
-                self.doubling_in_t = self.build.emit("bst", self.limbs[columns[-1]], 7)
-        if last > self.top:
-            self.double_top(carry, incoming if not columns else None, squares)
-        elif carry and not keep_in_t:
-            self.doubling_mask = self.mask("d", carry)
-
-    def double_top(self, carry: Flag | None, incoming: Flag | None, squares: dict[int, Virtual | str]) -> None:
-        """The topmost limb of a square has no cell off the diagonal: what is doubled into it goes to a[n-1]^2, or to
-        the high limb of that which waits."""
-        if self.top in squares:
-            high = squares[self.top]
-        elif self.square_high and self.square_high[0] == self.top:
-            high = self.square_high[1]
-        else:
-            raise CodeError("the top limb is doubled before a[n-1]^2 is formed")
-        comment = "the whole square is below 2^(bits of the result)"
-        if incoming:  # at most one bit, and the limb's lowest bit is not free: add it
-            bit = self.build.limb("bit")
-            self.build.emit("eor", bit, bit, fresh=True)
-            self.build.emit("bld", bit, 0, takes=incoming)
-            self.build.emit("add", high, bit, comment=comment)
-        elif carry:
-            self.build.emit("adc", high, self.zero, takes=carry, comment=comment)
-
-    def add_diagonal(self, first: int, last: int, squares: dict[int, Virtual | str]) -> None:
-        """Add the squares, and what waits from the block below, in one carry run."""
-        addends = dict(squares)
-        if self.square_high:
-            column, high = self.square_high
-            addends[column] = high
-            self.square_high = None
-        carry: Flag | None = None
-        if self.square_mask:
-            carry = self.build.emit("lsr", self.square_mask)
-            self.square_mask = None
-        for column in range(first, last):
-            carry = self.add_square_limb(column, addends.get(column), carry)
-        waiting = addends.get(last)
-        if isinstance(waiting, Virtual):
-            if carry:
-                self.build.emit(
-                    "adc", waiting, self.zero, takes=carry, comment="the high limb of a square is at most 0xfe"
-                )
-            self.square_high = (last, waiting)
-        elif carry and last <= self.top:
-            self.square_mask = self.mask("q", carry)
-
-    def add_square_limb(self, column: int, addend: Virtual | str | None, carry: Flag | None) -> Flag | None:
-        """One limb of the run; the carry out."""
-        if column in self.limbs:
-            if addend is not None:
-                return self.add(column, addend, carry)
-            return self.add(column, self.zero, carry) if carry else None
-        if isinstance(addend, Virtual):
-            self.limbs[column] = addend
-            return self.add(column, self.zero, carry) if carry else None
-        if addend is not None or not carry:
-            raise CodeError(f"nothing to form limb {column} of the square from")
-        self.limbs[column] = self.build.limb(f"s{column}")
-        self.build.emit("eor", self.limbs[column], self.limbs[column], fresh=True)
-        return self.add(column, self.zero, carry)
-
-    def mask(self, name: str, carry: Flag) -> Virtual:
-        """Park a carry: all bits of a register equal to it."""
-        mask = self.build.limb(f"{name}_mask")
-        self.build.emit("sbc", mask, mask, takes=carry, fresh=True)
-        return mask

@@ -13,7 +13,7 @@ from dataclasses import replace
 from sqgen.allocate import place
 from sqgen.code import Builder, Code, Function, Label, Memory, Virtual
 from sqgen.errors import UserError
-from sqgen.plan import Block, Difference, Load, Part, Plan, Product, Recombine, Slice
+from sqgen.plan import Block, Difference, Load, Part, Plan, Recombine, Slice
 from sqgen.table import Isa
 
 from .avr_address import moves, reserve, stack_pointer_to
@@ -27,9 +27,10 @@ from .avr_karatsuba import (
     resident_difference,
     stored_difference,
 )
-from .avr_leaf import Leaf, clear, operands, store
+from .avr_leaf import Leaf, operands, store
 from .avr_recombine import TIGHT, Middle, Recombination
 from .avr_registers import HIGH, POINTERS, pointers, pool
+from .avr_runs import clear
 from .avr_stream import Stream
 
 FAR = 300  # products after which a call no longer reaches what stands behind them
@@ -73,6 +74,8 @@ class Module:
             build.mark("point", pointer, Memory(base, 0))
         parts = list(plan.parts())
         if not parts:
+            for base in plan.operands:
+                build.mark("lend", base, *POINTERS[pointers(plan)[base]])
             Leaf(plan, build, *operands(build, plan)).all_steps()
         elif not any(part.called for part in parts):
             for part in parts:
@@ -363,7 +366,7 @@ class Calling:
                 self.build.heading(step.title)
             elif isinstance(step, Part):
                 self.call(step)
-        if sum(isinstance(step, Product) for step in steps) > FAR:  # the parts stand here, or no call would reach them
+        if sum(1 for _ in self.plan.products()) > FAR:  # the parts stand here, or no call would reach them
             self.build.mark("functions")
         for base, pointer in reversed(self.walks.items()):
             for register in POINTERS[pointer]:

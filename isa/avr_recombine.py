@@ -13,7 +13,8 @@ from dataclasses import dataclass, field, replace
 from sqgen.code import Builder, Memory, Virtual
 
 from .avr_karatsuba import GROUP, RESIDENT, Buffer, Chain, Loop, limbs_of
-from .avr_leaf import clear, store
+from .avr_leaf import store
+from .avr_runs import clear
 
 TIGHT = 4  # limbs at a time where M is in registers as well
 SPAN = 48  # limbs of a half above which a pointer does not reach both halves of M

@@ -17,7 +17,8 @@ from collections.abc import Sequence
 from sqgen.code import Builder, Memory, Virtual
 
 from .avr_karatsuba import Buffer, Chain
-from .avr_leaf import clear, store
+from .avr_leaf import store
+from .avr_runs import clear
 
 GROUP = 4  # limbs of M at a time, if more leave at once
 

@@ -1,42 +1,37 @@
-"""Virtual registers to registers: one pass over straight-line code, evicting the farthest next use.
+"""Virtual registers to registers: `residence` says who is in a register when, this which one it is.
 
-A variable with a home in memory is never written, so evicting it costs nothing and coming back costs one load.  For a
-fixed order of uses the farthest-next-use rule needs the fewest loads.  Where none can be evicted, and the code has a
-place for it, a variable without a home is stored and loaded again.
+Stays are placed in the order of their births.  Two things are wanted: mates, which are moved together if they lie in
+an aligned pair, and few registers that must be saved.  A pair can only be placed where both of its registers are free,
+so a single limb goes where the time is shortest in which just one register of a pair is in use.  `hints`, found by
+search, say otherwise for single stays.  What goes to a function on registers, or comes from one, has its place.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from .code import SPILLED, Arg, CodeError, Function, Memory, Op, Virtual
-from .errors import Exit, UserError
+from .residence import PressureError, Residence, residence
+
+__all__ = ["Hints", "PressureError", "Task", "allocate", "allocate_all", "arrange", "verify"]
+
+Hints = Mapping[int, str]  # number of a stay -> the register it should have
+
+SAVE = 4  # cost of a register that must be saved and restored
 
 
-class PressureError(UserError):
-    """More live limbs than registers at one point of the code."""
-
-
-def allocate(
-    function: Function, saved: Sequence[str], pairs: Mapping[str, str], chosen: Mapping[str, str] | None = None
-) -> Function:
-    """The function with a register in place of each variable, loads inserted for what has a home in memory.
-
-    `saved` are registers whose use costs a save and a restore; others are preferred.  `pairs` maps the low register
-    of each aligned pair to the high one, `chosen` the places of other functions' limbs to registers.  Raises
-    PressureError.
-    """
-    return _Allocator(function, saved, pairs, chosen or {}).run()
-
-
-def allocate_all(functions: Sequence[Function], saved: Sequence[str], pairs: Mapping[str, str]) -> list[Function]:
-    """All functions of a kernel: what is called stands after its callers, and chooses the registers between them."""
+def allocate_all(
+    functions: Sequence[Function], saved: Sequence[str], pairs: Mapping[str, str], hints: Hints | None = None
+) -> list[Function]:
+    """All functions of a kernel: what is called stands after its callers, and chooses the registers between them.
+    `hints` are for the entry."""
     chosen: dict[str, str] = {}
     done: list[Function] = []
     for function in reversed(functions):
-        done.append(allocate(function, saved, pairs, chosen))
+        done.append(allocate(function, saved, pairs, hints if function is functions[0] else None, chosen))
         chosen |= places(done[-1])
     return done[::-1]
 
@@ -54,6 +49,179 @@ def places(function: Function) -> dict[str, str]:
 def place(function: str, way: str, index: int) -> str:
     """The name of the register in which a function accepts or gives a limb."""
     return f"{function} {way} {index}"
+
+
+def allocate(
+    function: Function,
+    saved: Sequence[str],
+    pairs: Mapping[str, str],
+    hints: Hints | None = None,
+    chosen: Mapping[str, str] | None = None,
+) -> Function:
+    """The function with a register in place of each variable, loads inserted for what has a home in memory.
+
+    `saved` are registers whose use costs a save and a restore; others are preferred.  `pairs` maps the low register
+    of each aligned pair to the high one, `chosen` the places of other functions' limbs to registers.  Raises
+    PressureError.
+    """
+    found = residence(function)
+    task = Task.of(found, saved, pairs, chosen or {})
+    return emit(function, found, best_place(task, hints or {}).where)
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is to be placed, as numbers: stays by birth, registers in order of preference."""
+
+    births: tuple[int, ...]
+    deaths: tuple[int, ...]
+    mates: tuple[int, ...]  # of a low limb: the stay of the high one, else -1
+    registers: tuple[str, ...]
+    opening: tuple[int, ...]  # when a register is there
+    neighbours: tuple[int, ...]  # the other register of the pair, else -1
+    low: tuple[bool, ...]  # whether a register is the low one of its pair
+    price: tuple[int, ...]  # of the use of a register
+    fixed: Mapping[int, int]  # stay -> register, for those that have their place
+
+    @staticmethod
+    def of(
+        found: Residence, saved: Sequence[str], pairs: Mapping[str, str], chosen: Mapping[str, str] | None = None
+    ) -> Task:
+        first: dict[int, int] = {}
+        for number, stay in enumerate(found.stays):
+            first.setdefault(stay.virtual.id, number)
+        registers = tuple(found.opening)
+        others = {**pairs, **{high: low for low, high in pairs.items()}}
+        index = {register: number for number, register in enumerate(registers)}
+        return Task(
+            tuple(stay.birth for stay in found.stays),
+            tuple(stay.death for stay in found.stays),
+            tuple(
+                first.get(stay.virtual.mate, -1)
+                if stay.virtual.mate is not None and first[stay.virtual.id] == number
+                else -1
+                for number, stay in enumerate(found.stays)
+            ),
+            registers,
+            tuple(found.opening.values()),
+            tuple(index.get(others.get(register, ""), -1) for register in registers),
+            tuple(pairs.get(register) in index for register in registers),
+            tuple(SAVE if register in saved else 0 for register in registers),
+            {
+                number: index[(chosen or {})[stay.virtual.place]]
+                for number, stay in enumerate(found.stays)
+                if stay.virtual.place is not None
+            },
+        )
+
+    def clashes(self, register: int, stay: int) -> bool:
+        """Whether the register is the place of another stay at that time."""
+        birth, death = self.births[stay], self.deaths[stay]
+        return any(
+            register == where and self.births[other] < death and birth < self.deaths[other]
+            for other, where in self.fixed.items()
+            if other != stay
+        )
+
+
+class Placed(NamedTuple):
+    """The register of each stay, by number; how many mates are not side by side; what the registers used cost."""
+
+    where: list[int]
+    broken: int
+    saves: int
+
+    @property
+    def cost(self) -> int:
+        """Cycles."""
+        return self.broken + self.saves
+
+
+def best_place(task: Task, hints: Hints) -> Placed:
+    """A place for each stay in as few registers as pay."""
+    wanted = {stay: task.registers.index(register) for stay, register in hints.items() if register in task.registers}
+    if wanted or task.fixed:
+        return arrange(task, wanted, len(task.registers))
+    free = sum(not price for price in task.price)
+    found = [arrange(task, wanted, size) for size in range(max(free, peak(task)), len(task.registers) + 1)]
+    return min(found, key=lambda placed: placed.cost)
+
+
+def peak(task: Task) -> int:
+    """How many stays there are at one time, at most; all registers where some open late."""
+    if any(task.opening):
+        return len(task.registers)
+    changes = sorted([(birth, 1) for birth in task.births] + [(death, -1) for death in task.deaths])
+    most = now = 0
+    for _, change in changes:
+        now += change
+        most = max(most, now)
+    return most
+
+
+def arrange(task: Task, hints: Mapping[int, int], size: int) -> Placed:
+    """A place for each stay, the latest where `hints` say, in the first `size` registers only."""
+    births, deaths, mates, neighbours, low = task.births, task.deaths, task.mates, task.neighbours, task.low
+    until = list(task.opening)  # when a register is free
+    where = [-1] * len(births)
+    used = [not price for price in task.price]
+    broken = 0
+    for stay, birth in enumerate(births):
+        if where[stay] >= 0:
+            continue
+        free = [register for register in range(size) if until[register] <= birth]
+        if task.fixed:
+            free = reserved(task, stay, free)
+        mate, death = mates[stay], deaths[stay]
+        hinted = hints.get(stay, -1)
+        if mate >= 0:
+            spans = [r for r in free if low[r] and neighbours[r] < size and until[neighbours[r]] <= birth]
+            if spans:
+                register = (
+                    hinted if hinted in spans else min(spans, key=lambda r: not (used[r] and used[neighbours[r]]))
+                )
+                for one, limb in ((register, stay), (neighbours[register], mate)):
+                    where[limb], until[one], used[one] = one, deaths[limb], True
+                continue
+            broken += 1
+        if hinted in free:
+            register = hinted
+        else:
+            best = None
+            for r in free:
+                other = neighbours[r]
+                lone = death - birth if other < 0 else abs(max(until[other], birth) - death)
+                key = (not used[r], lone)
+                if best is None or key < best:
+                    best, register = key, r
+        where[stay], until[register], used[register] = register, death, True
+    return Placed(where, broken, sum(price for price, use in zip(task.price, used, strict=True) if use))
+
+
+def reserved(task: Task, stay: int, free: Sequence[int]) -> list[int]:
+    """The free registers that a stay may have where some have their place.  Raises CodeError if there is none."""
+    own = [task.fixed[stay]] if stay in task.fixed else free
+    found = [register for register in own if register in free and not task.clashes(register, stay)]
+    if not found:
+        raise CodeError(f"no register is free where {task.registers[own[0]]} has to be")
+    return found
+
+
+def emit(function: Function, found: Residence, where: Sequence[int]) -> Function:
+    """The operations with registers, and with the loads and stores between them."""
+    registers = list(found.opening)
+    out: list[Op] = []
+    for index, op in enumerate(function.ops):
+        names = {virtual: registers[where[stay]] for virtual, stay in found.holds[index].items()}
+        args = tuple(names[arg] if isinstance(arg, Virtual) else arg for arg in op.args)
+        moves = [Op("store", (registers[where[stay]], place)) for stay, place in found.stores[index]]
+        moves += [Op("load", (registers[where[stay]], home)) for stay, home in found.loads[index]]
+        moves.append(replace(op, args=args, reads=(), writes=()))
+        if len(moves) > 1:
+            moves[-1] = replace(moves[-1], heading="")
+            moves[0] = replace(moves[0], heading=op.heading)
+        out += moves
+    return replace(function, ops=tuple(out))
 
 
 def verify(before: Function, after: Function) -> None:
@@ -95,150 +263,3 @@ def _matches(op: Op, original: Op, holds: Mapping[str, Virtual]) -> bool:
         elif its in original.reads and holds.get(str(mine)) != its:
             return False
     return True
-
-
-class _Allocator:
-    def __init__(
-        self, function: Function, saved: Sequence[str], pairs: Mapping[str, str], chosen: Mapping[str, str]
-    ) -> None:
-        self.function = function
-        self.chosen = chosen
-        self.pairs = pairs
-        self.low_of = {high: low for low, high in pairs.items()}
-        self.saved = frozenset(saved)
-        self.order = {register: index for index, register in enumerate(function.pool)}
-        self.uses: dict[Virtual, deque[int]] = {}
-        for index, op in enumerate(function.ops):
-            for virtual in dict.fromkeys((*op.reads, *op.writes)):
-                self.uses.setdefault(virtual, deque()).append(index)
-        self.wanted = {
-            chosen[virtual.place] for virtual in self.uses if virtual.place
-        }  # others had better go elsewhere
-        self.where: dict[Virtual, str] = {}
-        self.holder: dict[str, Virtual] = {}
-        self.promised: dict[int, str] = {}  # id of a mate -> the register kept for it
-        self.touched: set[str] = set()
-        self.pool = list(function.pool)
-        self.spilling = False  # whether there is a place for spilled limbs
-        self.slots: dict[Virtual, Memory] = {}  # where a spilled limb has its place
-        self.current: set[Virtual] = set()  # variables whose value is in their place
-        self.out: list[Op] = []
-
-    def run(self) -> Function:
-        for index, op in enumerate(self.function.ops):
-            self.step(index, op)
-        return replace(self.function, ops=tuple(self.out))
-
-    def step(self, index: int, op: Op) -> None:
-        if op.insn == "release":
-            self.pool += [str(register) for register in op.args]
-            self.order |= {register: index for index, register in enumerate(self.pool)}
-        self.spilling = self.spilling or op.insn == "spill"
-        pinned = (*op.reads, *op.writes)
-        loads = [self.load(virtual, op, index, pinned) for virtual in op.reads if virtual not in self.where]
-        registers = {virtual: self.where[virtual] for virtual in op.reads}
-        for virtual in pinned:
-            uses = self.uses[virtual]
-            if uses and uses[0] == index:
-                uses.popleft()
-        for virtual in op.reads:  # what dies here makes room for what is born here
-            if not self.uses[virtual] and virtual not in op.writes:
-                self.release(virtual)
-        for virtual in op.writes:
-            if virtual not in self.where:
-                self.take(virtual, op, index, pinned)
-            registers[virtual] = self.where[virtual]
-            self.current.discard(virtual)
-            if not self.uses[virtual]:
-                self.release(virtual)
-        args = tuple(registers[arg] if isinstance(arg, Virtual) else arg for arg in op.args)
-        heading = op.heading
-        for load in loads:
-            self.out.append(replace(load, heading=heading))
-            heading = ""
-        self.out.append(replace(op, args=args, reads=(), writes=(), heading=heading))
-
-    def load(self, virtual: Virtual, op: Op, index: int, pinned: tuple[Virtual, ...]) -> Op:
-        """Bring a variable in from its home."""
-        home = virtual.home or self.slots.get(virtual)
-        if home is None:
-            raise CodeError(f"operation {index}, {op.text().strip()}: {virtual} is read before it is written")
-        return Op("load", (self.take(virtual, op, index, pinned), home))
-
-    def release(self, virtual: Virtual) -> None:
-        del self.holder[self.where.pop(virtual)]
-
-    def take(self, virtual: Virtual, op: Op, index: int, pinned: tuple[Virtual, ...]) -> str:
-        """Give `virtual` a register, evicting if none is free."""
-        register = self.promised.pop(virtual.id, None)
-        if virtual.place is not None:
-            register = self.chosen[virtual.place]
-            if register in self.holder:
-                raise CodeError(f"operation {index}, {op.text().strip()}: {register} is in use")
-        if register is None and virtual.mate is not None:
-            register = self.free_pair(virtual.mate)
-        if register is None:
-            register = self.free_single()
-        if register is None:
-            register = self.evict(op, index, pinned)
-        self.where[virtual] = register
-        self.holder[register] = virtual
-        self.touched.add(register)
-        return register
-
-    def free(self) -> list[str]:
-        """Free registers, those that cost nothing to use first."""
-        kept = set(self.promised.values())
-        free = [register for register in self.pool if register not in self.holder and register not in kept]
-        return sorted(
-            free, key=lambda register: (register in self.saved and register not in self.touched, self.order[register])
-        )
-
-    def neighbour(self, register: str) -> str | None:
-        """The other register of the aligned pair."""
-        return self.pairs.get(register) or self.low_of.get(register)
-
-    def free_pair(self, mate: int) -> str | None:
-        """The low register of a free aligned pair; the high one is kept for the mate."""
-        free = self.free()
-        for register in free:
-            high = self.pairs.get(register)
-            if high in free:
-                self.promised[mate] = str(high)
-                return register
-        return None
-
-    def free_single(self) -> str | None:
-        """A free register, rather one whose neighbour is in use: pairs are worth more together."""
-        free = self.free()
-        free = [register for register in free if register not in self.wanted] or free
-        unsaved = [r for r in free if r in self.touched or r not in self.saved]
-        candidates = unsaved or free
-        alone = [register for register in candidates if self.neighbour(register) not in free]
-        return next(iter(alone or candidates), None)
-
-    def evict(self, op: Op, index: int, pinned: tuple[Virtual, ...]) -> str:
-        """Free the register of the variable whose next use is farthest away, of those that cost least to evict."""
-        candidates = [v for v in self.where if v not in pinned]
-        evictable = [v for v in candidates if v.home is not None]
-        if not evictable and self.spilling:
-            evictable = candidates
-        if not evictable:
-            raise PressureError(
-                f"{len(self.where)} limbs are live in {len(self.pool)} registers at {self.place(index)}", Exit.LIMITS
-            )
-        farthest = max(evictable, key=lambda v: (self.uses[v][0], v.id))
-        register = self.where[farthest]
-        if farthest.home is None and farthest not in self.current:
-            place = self.slots.setdefault(farthest, Memory(SPILLED, len(self.slots)))
-            self.out.append(Op("store", (register, place)))
-            self.current.add(farthest)
-        self.release(farthest)
-        return register
-
-    def place(self, index: int) -> str:
-        """The last heading before an operation."""
-        for op in reversed(self.function.ops[: index + 1]):
-            if op.heading:
-                return op.heading.splitlines()[-1]
-        return "the start"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from .statements import Equation, Zero
 from .table import Insn, Isa
@@ -26,17 +26,17 @@ class Memory:
         return f"{self.base}[{self.offset}]"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # each is one of its own, and quickly found
 class Virtual:
     """A variable of one limb.  `home`: where it can always be loaded from; `mate`: the id of the variable that
     wants the next higher register, so that both can be moved at once.  `place`: the register that another function
     has chosen for it, by the name that `allocate.places` gives it."""
 
     id: int
-    name: str = field(compare=False)
-    home: Memory | None = field(default=None, compare=False)
-    mate: int | None = field(default=None, compare=False)
-    place: str | None = field(default=None, compare=False)
+    name: str
+    home: Memory | None = None
+    mate: int | None = None
+    place: str | None = None
 
     def __str__(self) -> str:
         return f"%{self.name}"
@@ -75,8 +75,9 @@ class Op:
     * `label` (label): a place to jump to
     * `functions`: the functions that this one calls stand here, jumped over, and not behind it
     * `need`: what it reads must be in registers here
-    * `accept`, `give` (limbs): what a function on registers finds there, and what it leaves there
     * `release` (registers ...): from here on the allocator may use them
+    * `lend` (buffer, registers ...): the allocator may use them after the last load from the buffer
+    * `accept`, `give` (limbs): what a function on registers finds there, and what it leaves there
     * `spill`: from here on there is a place in memory, `SPILLED`, for limbs that registers do not hold
 
     `heading` opens a part of the listing, `comment` says why.

@@ -49,8 +49,8 @@ class Compiled:
         return not any(line.target for line in self.lines)
 
 
-def compile_plan(plan: Plan, isa: Isa) -> Compiled:
-    """Bytes for a plan, not yet proved.
+def compile_plan(plan: Plan, isa: Isa, hints: allocate.Hints | None = None) -> Compiled:
+    """Bytes for a plan, not yet proved.  `hints` to the allocator are for the entry.
 
     Raises PressureError where the registers do not suffice, UserError for parts that the instruction set's idioms
     cannot form, or that lie too far apart.
@@ -60,7 +60,7 @@ def compile_plan(plan: Plan, isa: Isa) -> Compiled:
         require_whole(plan, isa)
     code = rules.lower(plan, isa)
     try:
-        allocated = allocate.allocate_all(code.functions, isa.abi.callee_saved, isa.pairs())
+        allocated = allocate.allocate_all(code.functions, isa.abi.callee_saved, isa.pairs(), hints)
     except allocate.PressureError as error:
         raise allocate.PressureError(f"{error}; choose {remedy(plan)} or a smaller size", Exit.LIMITS) from None
     for function, done in zip(code.functions, allocated, strict=True):

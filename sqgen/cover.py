@@ -22,6 +22,7 @@ from .plan import (
     Plan,
     Product,
     Recombine,
+    Run,
     Slice,
     Store,
 )
@@ -61,8 +62,8 @@ class _Replay:
         if self.apart and isinstance(step, Apart | Double | Load | Store):
             self.fail(f"{step} comes while a sum is kept apart")
         match step:
-            case Product():
-                self.product(step)
+            case Product() | Run():
+                self.visit(step)
             case Double():
                 self.double(step)
             case Apart() | Join():
@@ -83,6 +84,19 @@ class _Replay:
                 self.recombine(step)
             case _:
                 self.fail(f"unknown step {step}")
+
+    def visit(self, step: Product | Run) -> None:
+        """One cell, or those of a run: neighbours, each once, their carries not caught."""
+        if isinstance(step, Product):
+            self.product(step)
+            return
+        columns = [cell.column for cell in step.cells]
+        if not columns or columns != list(range(columns[0], columns[0] + 2 * len(columns), 2)):
+            self.fail(f"a run has columns {columns}, which are not two apart")
+        for cell in step.cells:
+            if cell.times != 1 or cell.caught:
+                self.fail(f"cell ({cell.i}, {cell.j}) of a run is added {cell.times} times, or its carry caught")
+            self.product(cell)
 
     def product(self, cell: Product) -> None:
         n, triangle = self.plan.limbs, self.plan.triangle

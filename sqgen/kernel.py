@@ -116,16 +116,17 @@ def candidates(spec: Spec) -> list[Compiled]:
     for name in names:
         for given in points(spec, name):
             try:
-                plans.append(plan(spec, name, given))
+                plans.append((plan(spec, name, given), given))
             except UserError as error:
                 failures.append(error)
     found: list[Compiled] = []
-    sized = [(least_bytes(each, contract.isa), each) for each in plans]
-    for least, each in sorted(sized, key=operator.itemgetter(0)):
+    sized = [(least_bytes(each, contract.isa), each, given) for each, given in plans]
+    for least, each, given in sorted(sized, key=operator.itemgetter(0)):
         if found and least > worthwhile(spec, found):
             continue
         try:
-            found.append(compile_plan(each, contract.isa))
+            hints = answers.hints(contract.isa, each.method, contract.op, bits, given)
+            found.append(compile_plan(each, contract.isa, hints))
         except UserError as error:
             failures.append(error)
     if not found:

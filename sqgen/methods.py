@@ -8,6 +8,7 @@ import itertools
 import pkgutil
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from random import Random
 from typing import Protocol, cast
 
 from . import cover
@@ -21,8 +22,8 @@ Known = Callable[[str, str, int], Mapping[str, str]]  # good parameters of (meth
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter of a method: a positive integer, several separated by commas if `many`, or one of the words
-    `choices`.  A default may depend on the number of limbs."""
+    """A parameter of a method: a positive integer, or one of the words `choices`; several, separated by commas, if
+    `many`.  A default may depend on the number of limbs."""
 
     name: str
     help: str
@@ -51,6 +52,9 @@ class Values:
 
     def word(self, name: str) -> str:
         return self.words[name]
+
+    def words_of(self, name: str) -> list[str]:
+        return self.words[name].split(",")
 
     def names(self) -> Iterator[str]:
         """Of all parameters."""
@@ -108,6 +112,24 @@ def points(name: str, limbs: int) -> list[dict[str, str]]:
     return found(limbs)
 
 
+class Searched(Protocol):
+    """What a module in `schedules/` offers whose parameters are searched by chance."""
+
+    def changed(self, n: int, given: Mapping[str, str], rng: Random) -> dict[str, str]: ...
+    def fitted(self, n: int, given: Mapping[str, str]) -> dict[str, str]: ...
+
+
+def searched(name: str) -> Searched | None:
+    """The method, if its parameters are searched by chance."""
+    found = method(name)
+    return cast(Searched, found) if hasattr(found, "changed") else None
+
+
+def defaults(name: str, limbs: int) -> dict[str, str]:
+    """All parameters at their defaults."""
+    return {parameter.name: parameter.standard(limbs) for parameter in method(name).PARAMETERS}
+
+
 def picture(name: str) -> str:
     """The method's own account of itself: its module's docstring."""
     return inspect.cleandoc(method(name).__doc__)
@@ -142,7 +164,7 @@ def values(name: str, given: Mapping[str, str], columns: int, known: Known = _no
 
 
 def _word(name: str, parameter: Parameter, text: str) -> str:
-    if text not in parameter.choices:
+    if not set(text.split(",") if parameter.many else [text]) <= set(parameter.choices):
         known = " or ".join(parameter.choices)
         raise UserError(f"method '{name}': parameter '{parameter.name}' is {known}, not '{text}'")
     return text

@@ -16,7 +16,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from .plan import Block, Difference, Part, Plan, Product, Recombine, Slice, Store
+from .plan import Block, Difference, Part, Plan, Product, Recombine, Run, Slice, Store
+from .plan import cells as cells_of
 
 LEGEND_LIMIT = 24  # more blocks than this, and the legend leaves out the middle
 LEGEND_HEAD, LEGEND_TAIL = 17, 3
@@ -128,8 +129,9 @@ def unfolded(
             case Block(text) if not alone:
                 within = f"{title}: {text}" if title else text
                 yield Block(within)
-            case Product(i, j):
-                yield origin[0] + i, origin[1] + j, plan.triangle and i == j
+            case Product() | Run():
+                for cell in cells_of(step):
+                    yield origin[0] + cell.i, origin[1] + cell.j, plan.triangle and cell.i == cell.j
             case Store(column) if into is not None:
                 yield Store(into + column)
             case Difference():

@@ -28,6 +28,21 @@ class Product:
     def column(self) -> int:
         return self.i + self.j
 
+    def text(self, left: str, right: str) -> str:
+        """The product, of operands of these names."""
+        times = f"{self.times} * " if self.times > 1 else ""
+        return f"{times}{left}{self.i} * {right}{self.j}{', carry caught' if self.caught else ''}"
+
+
+@dataclass(frozen=True)
+class Run:
+    """Add these products, whose columns ascend by two, in one carry run: each is two limbs long, so they touch.
+
+    The carry out of the run goes to the limb above it, or waits in a product of the next run that ends there.
+    """
+
+    cells: tuple[Product, ...]
+
 
 @dataclass(frozen=True)
 class Double:
@@ -134,7 +149,7 @@ class Recombine:
     branched: bool = False
 
 
-Step = Product | Double | Apart | Join | Gather | Load | Store | Block | Difference | Part | Recombine
+Step = Product | Run | Double | Apart | Join | Gather | Load | Store | Block | Difference | Part | Recombine
 
 
 @dataclass(frozen=True)
@@ -177,7 +192,8 @@ class Plan:
 
     def products(self) -> Iterator[Product]:
         """The cells in the order of their visits."""
-        return (step for step in self.steps if isinstance(step, Product))
+        for step in self.steps:
+            yield from cells(step)
 
     def blocks(self) -> list[tuple[str, list[Product]]]:
         """The cells of each block, blocks without cells left out."""
@@ -185,8 +201,8 @@ class Plan:
         for step in self.steps:
             if isinstance(step, Block):
                 groups.append((step.title, []))
-            elif isinstance(step, Product):
-                groups[-1][1].append(step)
+            else:
+                groups[-1][1].extend(cells(step))
         return [group for group in groups if group[1]]
 
     def text(self) -> str:
@@ -197,9 +213,12 @@ class Plan:
             match step:
                 case Block(title):
                     lines.append(f"{title}:")
-                case Product(i, j, times, caught):
-                    factors = ([f"{times}"] if times > 1 else []) + [f"{names[0]}{i}", f"{names[1]}{j}"]
-                    lines.append(f"  column {i + j}: + {' * '.join(factors)}{', carry caught' if caught else ''}")
+                case Product() | Run():
+                    columns = ", ".join(str(cell.column) for cell in cells(step))
+                    factors = ", ".join(cell.text(*names) for cell in cells(step))
+                    lines.append(
+                        f"  {'run over columns' if isinstance(step, Run) else 'column'} {columns}: + {factors}"
+                    )
                 case Apart():
                     lines.append("  apart:")
                 case Join():
@@ -223,6 +242,11 @@ class Plan:
                     sign += ", by a branch" if branched else ""
                     lines.append(f"  column {half}: + L + H - {middle}{sign}")
         return "\n".join(lines) + "\n"
+
+
+def cells(step: Step) -> tuple[Product, ...]:
+    """The cells that a step visits, in order."""
+    return (step,) if isinstance(step, Product) else step.cells if isinstance(step, Run) else ()
 
 
 def blocks(n: int, widths: tuple[int, ...]) -> Iterator[tuple[int, int]]:

@@ -41,7 +41,8 @@ def cost(which: Isa, op: str, limbs: int, method: str, parameters: Given) -> int
     """Cycles of a call on the default core, None if it cannot be compiled: registers or reach do not suffice."""
     known = functools.partial(answers.of_part, which)
     try:
-        compiled = compile_plan(methods.plan(op, limbs, method, parameters, known), which)
+        hints = answers.hints(which, method, op, limbs * which.limb_bits, parameters)
+        compiled = compile_plan(methods.plan(op, limbs, method, parameters, known), which, hints)
     except UserError:
         return None
     return measure.cycles(compiled, which.core(which.default_core))
@@ -154,23 +155,32 @@ def best(which: Isa, op: str, limbs: int, names: Sequence[str], before: dict[str
 def main(name: str, names: tuple[str, ...], least: int, most: int) -> None:
     """Search, and write the answers' file."""
     which = isa(name)
-    lines = ["# Found by `make answers`; sqgen/answers.py reads it."]
     for op in OPS:
-        chosen = [method for method in methods.names(op) if not names or method in names]
+        chosen = [m for m in methods.names(op) if not methods.searched(m) and (not names or m in names)]
         found: dict[int, dict[str, Found]] = {}
         for limbs in track(range(least // which.limb_bits, most // which.limb_bits + 1), description=f"{name}, {op}"):
             found[limbs] = best(which, op, limbs, chosen, found.get(limbs - 1, {})) if chosen else {}
-        for method in methods.names(op):
-            rows = {int(bits): text(row) for bits, row in answers.rows(which, method, op).items()}
-            for limbs, all_found in found.items():
-                if method in all_found:
-                    cycles, parameters = all_found[method]
-                    rows[limbs * which.limb_bits] = text({**parameters, answers.CYCLES: cycles})
+        for method in chosen:
+            rows = {
+                limbs * which.limb_bits: all_found[method] for limbs, all_found in found.items() if method in all_found
+            }
+            save(which, method, op, {bits: {**given, answers.CYCLES: cycles} for bits, (cycles, given) in rows.items()})
+    click.echo(f"wrote {answers.path(which)}")
+
+
+def save(which: Isa, method: str, op: str, new: Mapping[int, answers.Row]) -> None:
+    """Write the answers' file with new rows of a method; all others stay."""
+    lines = ["# Found by `make answers` and `make search`; sqgen/answers.py reads it."]
+    for each_op in OPS:
+        for each in methods.names(each_op):
+            rows = {int(bits): row for bits, row in answers.rows(which, each, each_op).items()}
+            if (each, each_op) == (method, op):
+                rows |= new
             if rows:
-                lines += ["", f"[{method}.{op}]", *(f"{bits} = {rows[bits]}" for bits in sorted(rows))]
+                lines += ["", f"[{each}.{each_op}]", *(f"{bits} = {text(rows[bits])}" for bits in sorted(rows))]
     path = answers.path(which)
     write_all(path.parent, {path.name: "\n".join(lines) + "\n"})
-    click.echo(f"wrote {path}")
+    answers.forget()
 
 
 def text(row: Mapping[str, str | int]) -> str:

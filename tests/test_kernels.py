@@ -212,7 +212,7 @@ def kernel_with(name: str, operands: Sequence[str | int], new: Sequence[tuple[st
         ("eor", ("r1", "r1"), (), "r1 is not zero on return"),
         ("eor", ("r1", "r1"), (("eor", ("r1", "r1")), ("inc", ("r2",))), "r2 is not kept"),
         ("ret", (), (("push", ("r0",)), ("ret", ())), "did not return"),
-        ("ret", (), (("std_z", ("r0", 4)), ("ret", ())), "operand a or memory beside it is changed"),
+        ("movw", ("r30", "r22"), (("movw", ("r30", "r22")), ("std_z", ("r0", 4))), "operand a or memory beside it"),
         ("ret", (), (("st_xp", ("r1",)), ("st_x", ("r1",)), ("ret", ())), "memory beside the result is changed"),
         ("ret", (), (("add", ("r0", "r0")), ("brcs", (0,)), ("sec", ()), ("ret", ())), "with other operands"),
         ("ret", (), (("lsr", ("r23",)), ("brcs", (2,)), ("nop", ()), ("ret", ())), "path depends on the operands"),

@@ -149,7 +149,7 @@ def test_a_function_on_registers_and_its_caller_must_agree_on_them() -> None:
     saved, pairs = isa.abi.callee_saved, isa.pairs()
     chosen = allocate.places(allocate.allocate(callee, saved, pairs))
     assert len(chosen) == 8 + 16
-    caller = allocate.allocate(entry, saved, pairs, chosen)
+    caller = allocate.allocate(entry, saved, pairs, chosen=chosen)
     allocate.verify(entry, caller)
     (first,) = [index for index, op in enumerate(caller.ops) if op.insn == "rcall"][:1]
     registers = caller.ops[first].args
@@ -157,8 +157,8 @@ def test_a_function_on_registers_and_its_caller_must_agree_on_them() -> None:
     with pytest.raises(CodeError, match="does not follow"):
         allocate.verify(entry, with_op(caller, first, turned))
     same = dict.fromkeys(chosen, "r20")
-    with pytest.raises(CodeError, match="r20 is in use"):
-        allocate.allocate(entry, saved, pairs, same)
+    with pytest.raises(CodeError, match="no register is free where r20 has to be"):
+        allocate.allocate(entry, saved, pairs, chosen=same)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,205 @@
+"""Parity sweeps: blocks of columns in which products two columns apart are added in one carry run.
+
+A product is two limbs long, so products whose columns are two apart lie side by side, and one chain of additions takes
+them all.  A block is cut into layers with at most one cell in each column, a layer into the cells of even and those of
+odd columns: each is a *sweep*.  A sweep is seeded where the sum is still empty, and its last carry waits in the top
+product of the next sweep if that lies one column further.
+
+    columns  7 6 5 4 3 2 1 0
+                     b a c              n = 5: the sweeps a (columns 1, 3), b (column 2), then c, d of the next block
+                 d   a                  ...
+               *   *   *   *
+
+`ends` are the columns where blocks end, `orders` how their layers follow each other, the last one repeated:
+
+* i, I: rows, a layer the cells of one a[i] with greater j; ascending i, descending i
+* j, J: the cells of one a[j] with smaller i; ascending j, descending j
+* v, r: the first cell of each column, then the second one; from the diagonal outwards, towards the diagonal
+
+At the columns `stages`, when the blocks have come that far, the sum is doubled, the squares are added, and the limbs
+leave.  Odd stages end between the two limbs of a square, where its high limb waits and takes the carry of the squares.
+
+Cost: 5 for each cell, less 1 for each limb that is seeded, 2 or 3 for each block, 3 for each stage (avr_kernels.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from random import Random
+
+from sqgen.methods import Parameter, Values
+from sqgen.plan import Block, Double, Product, Run, Step, Store
+
+TITLE = "sweeps over columns two apart, in blocks of columns"
+REFERENCE = "SBD13"
+OPS = ("sqr",)
+ORDERS = ("i", "I", "j", "J", "v", "r")
+WIDTH = 6  # columns of a block or stage where nothing is given
+
+
+def even_ends(n: int) -> str:
+    """Ends of blocks, and of stages, that fit the registers at any size."""
+    return ",".join(str(min(end, 2 * n)) for end in range(9, 2 * n + WIDTH, WIDTH))
+
+
+PARAMETERS = (
+    Parameter("ends", "columns where blocks end, from the lowest up", even_ends, many=True),
+    Parameter("orders", "order of the cells in each block, the last one repeated", "i", many=True, choices=ORDERS),
+    Parameter("stages", "columns up to which limbs are doubled and leave", even_ends, many=True),
+)
+
+
+def steps(op: str, n: int, values: Values) -> Iterator[Step]:
+    """The plan for n limbs; block and stage ends that lie beyond the last column, or do not ascend, mean nothing."""
+    top = 2 * n
+    orders = values.words_of("orders")
+    stages = ascending([end for end in values.many("stages") if end != top - 1], top)  # no stage of the top limb alone
+    filled: set[int] = set()
+    first, done = 1, 0
+    for number, end in enumerate(ascending(values.many("ends"), top - 2)):
+        yield Block(f"block of columns {first}..{end - 1}")
+        yield from block(n, first, end, orders[min(number, len(orders) - 1)], filled)
+        first = end
+        while stages and (stages[0] <= end or end == top - 2):
+            yield from stage(done, stages[0])
+            done = stages.pop(0)
+
+
+def ascending(ends: Sequence[int], last: int) -> list[int]:
+    """Ends in ascending order, the last one at `last`."""
+    return sorted({end for end in ends if 0 < end < last} | {last})
+
+
+def block(n: int, first: int, end: int, order: str, filled: set[int]) -> Iterator[Run]:
+    """The sweeps of a block; `filled` are the columns of the sum that hold something."""
+    cells = [Product(i, column - i) for column in range(first, end) for i in range((column + 1) // 2) if column - i < n]
+    runs: list[Run] = []
+    for layer in layers(n, cells, order):
+        for run in sweeps(layer, filled):
+            filled |= {column for cell in run.cells for column in (cell.column, cell.column + 1)}
+            runs.append(run)
+    filled.add(end + 1)  # the carries that leave the block's own limbs
+    if len(runs[-1].cells) == 1 and order in "vr":
+        runs = late_tops(runs, end - 1)
+    yield from runs
+
+
+def late_tops(runs: Sequence[Run], top: int) -> list[Run]:
+    """The sweeps that end at column `top` put off until after the next one that ends below.
+
+    Then the sweep of a single cell comes last and alone: if it took up a carry, it would wait in registers for nothing.
+    """
+    found: list[Run] = []
+    late: list[Run] = []
+    for run in runs:
+        if run.cells[-1].column == top:
+            late.append(run)
+        else:
+            found.append(run)
+            if len(late) > 0 and len(found) > 1:
+                found.append(late.pop(0))
+    return found + late
+
+
+def layers(n: int, cells: Sequence[Product], order: str) -> list[list[Product]]:
+    """The cells in groups with at most one in each column.
+
+    The last two rows, of two cells and one, are one layer: their cells in columns 2n-5 and 2n-3 make one run.
+    """
+    last_row = n - 3
+    groups: dict[int, list[Product]] = {}
+    outwards = order == "v"
+    seen: dict[int, int] = {}
+    for cell in sorted(cells, key=lambda cell: -cell.i if outwards else cell.i):
+        rank = seen[cell.column] = seen.get(cell.column, 0) + 1
+        index = {"i": min(cell.i, last_row), "I": -cell.i, "j": cell.j, "J": -cell.j}.get(order, rank)
+        groups.setdefault(index, []).append(cell)
+    return [groups[index] for index in sorted(groups)]
+
+
+def sweeps(layer: Sequence[Product], filled: set[int]) -> list[Run]:
+    """The layer as runs over columns two apart.
+
+    The run that goes furthest is the last one, so that it takes up the carry of the one before; but it comes first
+    where it ends in an empty limb, which it seeds, and which can then take that carry.
+    """
+    runs: list[list[Product]] = []
+    for cell in sorted(layer, key=lambda cell: (cell.column % 2, cell.column)):
+        if runs and runs[-1][-1].column == cell.column - 2:
+            runs[-1].append(cell)
+        else:
+            runs.append([cell])
+    runs.sort(key=lambda run: (run[-1].column + 1 in filled, run[-1].column))
+    return [Run(tuple(run)) for run in runs]
+
+
+def stage(first: int, last: int) -> Iterator[Step]:
+    """Limbs `first` to `last` - 1 doubled, the squares that begin in them added, and stored."""
+    yield Double(first, last)
+    for i in range((first + 1) // 2, (last + 1) // 2):
+        yield Product(i, i)
+    for column in range(first, last):
+        yield Store(column)
+
+
+# ---- for the search ------------------------------------------------------------------------------------------------
+
+
+def fitted(n: int, given: Mapping[str, str]) -> dict[str, str]:
+    """Parameters found for another size, made to fit this one: ends that lie beyond it are left out."""
+    ends, orders, stages = read(given)
+    kept = [(end, order) for end, order in zip(ends, orders, strict=False) if end < 2 * n - 2]
+    last = orders[len(kept)] if len(kept) < len(orders) else orders[-1]
+    return written(
+        [end for end, _ in kept] + [2 * n - 2],
+        [*(order for _, order in kept), last],
+        [s for s in stages if s < 2 * n - 1] + [2 * n],
+    )
+
+
+def changed(n: int, given: Mapping[str, str], rng: Random) -> dict[str, str]:
+    """One random change, or two: an end moved, a block or stage cut in two or joined with the next, another order."""
+    ends, orders, stages = read(given)
+    orders += orders[-1:] * (len(ends) - len(orders))
+    for _ in range(rng.choice((1, 1, 2))):
+        match rng.choice(("order", "order", "end", "end", "cut", "join", "stage", "stage", "cut stage", "join stages")):
+            case "order":
+                orders[rng.randrange(len(orders))] = rng.choice(ORDERS)
+            case "end":
+                move(ends, 2 * n - 2, rng)
+            case "cut":
+                at = rng.randrange(1, 2 * n - 2)
+                if at not in ends:
+                    index = sum(end < at for end in ends)
+                    ends.insert(index, at)
+                    orders.insert(index, rng.choice(ORDERS))
+            case "join" if len(ends) > 1:
+                index = rng.randrange(len(ends) - 1)
+                del ends[index]
+                del orders[index + rng.randrange(2)]
+            case "stage":
+                move(stages, 2 * n, rng)
+            case "cut stage":
+                stages[:] = sorted({*stages, rng.randrange(1, 2 * n - 1)})
+            case "join stages" if len(stages) > 1:
+                del stages[rng.randrange(len(stages) - 1)]
+    return written(ends, orders, stages)
+
+
+def read(given: Mapping[str, str]) -> tuple[list[int], list[str], list[int]]:
+    """Ends, orders and stages."""
+    ends, stages = ([int(end) for end in given[name].split(",")] for name in ("ends", "stages"))
+    return ends, given["orders"].split(","), stages
+
+
+def written(ends: Sequence[int], orders: Sequence[str], stages: Sequence[int]) -> dict[str, str]:
+    """The same as parameters."""
+    return {"ends": ",".join(map(str, ends)), "orders": ",".join(orders), "stages": ",".join(map(str, stages))}
+
+
+def move(ends: list[int], last: int, rng: Random) -> None:
+    """Move an end, but not the last one, a little between its neighbours."""
+    if len(ends) > 1:
+        index = rng.randrange(len(ends) - 1)
+        low, high = ends[index - 1] if index else 0, ends[index + 1]
+        ends[index] = min(max(ends[index] + rng.choice((-2, -1, 1, 2)), low + 1), min(high, last) - 1)
