@@ -34,7 +34,7 @@ from .avr_runs import clear
 from .avr_stream import Stream
 
 FAR = 300  # products after which a call no longer reaches what stands behind them
-FEW = 2  # turns of a loop that are better written out
+FEW = 4  # turns of a loop that are better written out
 FITTING = 8  # limbs of a half whose M fits the registers
 
 

@@ -33,8 +33,8 @@ PARAMETERS = (
     Parameter(
         "leaf",
         "the method of the innermost squares",
-        "sbd",
-        choices=("sbd", "product-scanning", "lazy-doubling"),
+        "sweeps",
+        choices=("sweeps", "sbd", "product-scanning", "lazy-doubling"),
     ),
     Parameter(
         "parts",
@@ -92,6 +92,8 @@ def level(n: int, half: int, levels: int, values: Values) -> Iterator[Step]:
 def plan(n: int, levels: int, values: Values) -> Plan:
     """The plan of a part of n limbs."""
     if not levels or n < 4:
-        return values.leaf("sqr", n)
+        in_one = {"ends": str(max(1, 2 * n - 2)), "orders": "i", "stages": str(2 * n)}  # what registers hold whole
+        whole = values.word("parts") == "shared" and values.word("leaf") == "sweeps"
+        return values.leaf("sqr", n, in_one if whole else {})
     text = tuple((key, str(levels) if key == "levels" else values.text(key)) for key in values.names())
     return Plan("sqr", n, "karatsuba-squaring", text, tuple(level(n, n - n // 2, levels, values)))

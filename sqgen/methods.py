@@ -9,6 +9,7 @@ import pkgutil
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from random import Random
+from types import MappingProxyType
 from typing import Protocol, cast
 
 from . import cover
@@ -42,7 +43,7 @@ class Values:
 
     numbers: Mapping[str, tuple[int, ...]]
     words: Mapping[str, str]
-    part: Callable[[str, str, int], Plan]  # of (method, operation, limbs)
+    part: Callable[[str, str, int, Mapping[str, str]], Plan]  # of (method, operation, limbs, parameters or none)
 
     def many(self, name: str) -> tuple[int, ...]:
         return self.numbers[name]
@@ -60,9 +61,10 @@ class Values:
         """Of all parameters."""
         return itertools.chain(self.numbers, self.words)
 
-    def leaf(self, op: str, limbs: int) -> Plan:
-        """The plan of a part by the method that the parameter `leaf` names."""
-        return self.part(self.words["leaf"], op, limbs)
+    def leaf(self, op: str, limbs: int, given: Mapping[str, str] = MappingProxyType({})) -> Plan:
+        """The plan of a part by the method that the parameter `leaf` names, with the parameters `given`, or else with
+        those that are known to be good."""
+        return self.part(self.words["leaf"], op, limbs, given)
 
     def text(self, name: str) -> str:
         """As one writes it after `-p NAME=`."""
@@ -160,7 +162,11 @@ def values(name: str, given: Mapping[str, str], columns: int, known: Known = _no
             numbers[key] = _numbers(name, parameter, given[key], columns)
         else:
             numbers[key] = tuple(min(int(part), columns) for part in parameter.standard(columns // 2).split(","))
-    return Values(numbers, words, lambda method, op, limbs: plan(op, limbs, method, known(method, op, limbs), known))
+
+    def part(of: str, op: str, limbs: int, own: Mapping[str, str]) -> Plan:
+        return plan(op, limbs, of, own or known(of, op, limbs), known)
+
+    return Values(numbers, words, part)
 
 
 def _word(name: str, parameter: Parameter, text: str) -> str:
