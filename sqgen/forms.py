@@ -20,7 +20,7 @@ from heapq import heappop, heappush
 Form = dict[int, int]  # atom -> coefficient; never changed once made
 ONE = 0  # the atom that is always 1
 BUDGET = 100_000  # terms touched at most to show one carry impossible while walking
-SMALL = 4_000  # terms touched at most before other ways are tried; more for large operands
+SMALL = 4_000  # terms touched at most before other ways are tried; more in large functions
 MANY = 100  # times as many at most to reduce what carries came from
 ZERO: Form = {}
 
@@ -37,8 +37,8 @@ class Relation:
 class Atoms:
     """All atoms of one proof, numbered in the order they were made."""
 
-    def __init__(self, small: int = SMALL) -> None:
-        self.small = max(small, SMALL)
+    def __init__(self, most: int = SMALL) -> None:
+        self.most = most
         self.low: list[int] = [1]
         self.high: list[int] = [1]
         self.public: list[bool] = [True]
@@ -47,10 +47,17 @@ class Atoms:
         self.factors: dict[int, tuple[int, ...]] = {}  # of a product, in order; none of them is a product itself
         self._products: dict[tuple[int, ...], int] = {}
         self.parts: dict[int, Form] = {}  # of an atom that was taken apart later, as the bit that BST copies
-        self.settled: set[tuple[int, str]] = set()  # carries that `settle` has looked at, and how
+        self.settled: set[tuple[int, str, int]] = set()  # carries that `settle` has looked at, and how
         self.signs: set[int] = set()  # bits that masks were made of
         self.here = 0  # address of the instruction that is being executed
+        self.given = 0  # atoms that there were when its function was called; bounds do not take them apart
+        self.known = 0  # relations that there were then
         self.in_vain = 0  # terms touched in looking for bounds and not finding them
+
+    @property
+    def small(self) -> int:
+        """Terms touched at most in a first look for a bound: they grow with what the function has computed."""
+        return max(SMALL, min(self.most, (len(self.relation) - self.known) // 2))
 
     def new(self, low: int, high: int, public: bool = False) -> int:
         """A new unknown in low..high."""
@@ -103,16 +110,17 @@ class Atoms:
 
     # ---- down to operand limbs ----------------------------------------------------------------------------------
 
-    def reduce(self, form: Form, fixed: Mapping[int, int], modulus: int = 0) -> Form:
+    def reduce(self, form: Form, fixed: Mapping[int, int], modulus: int = 0, given: int = 0) -> Form:
         """The form with lowest digits and products of digits replaced; coefficients modulo `modulus` where given.
 
-        Of all replaceable digits, inside products or not, the latest is replaced first: nothing is replaced twice.
+        The first `given` atoms stay as they are.  Of all replaceable digits, inside products or not, the latest is
+        replaced first: nothing is replaced twice.
         """
         rest = dict(form)
         done: Form = {}
         heap: list[tuple[int, int]] = []
         for atom in form:
-            self.queue(atom, fixed, heap)
+            self.queue(atom, fixed, heap, given)
         while heap:
             pivot, atom = heappop(heap)
             coefficient = rest.pop(atom, 0)
@@ -126,14 +134,15 @@ class Atoms:
                     rest[other] += coefficient * factor
                 else:
                     rest[other] = coefficient * factor
-                    self.queue(other, fixed, heap)
+                    self.queue(other, fixed, heap, given)
         if modulus:
             done = {atom: coefficient % modulus for atom, coefficient in done.items()}
         return {atom: coefficient for atom, coefficient in done.items() if coefficient}
 
-    def queue(self, atom: int, fixed: Mapping[int, int], heap: list[tuple[int, int]]) -> None:
+    def queue(self, atom: int, fixed: Mapping[int, int], heap: list[tuple[int, int]], given: int = 0) -> None:
         """Push (minus the latest factor that can be replaced, atom), or (1, atom) for one that stays as it is."""
-        heappush(heap, (-self.pivot(atom, fixed), atom))
+        pivot = self.pivot(atom, fixed)
+        heappush(heap, (-pivot if pivot >= given else 1, atom))
 
     def pivot(self, atom: int, fixed: Mapping[int, int]) -> int:
         """The latest factor of the atom, or itself, that can be replaced; -1 if there is none."""
@@ -218,8 +227,9 @@ class Atoms:
         for ways, budget in ((self.within, self.small), (self.bounded, 8 * self.small))[: 2 if thorough else 1]:
             found = False
             for carry in carries:
-                if (carry, ways.__name__) not in self.settled:
-                    self.settled.add((carry, ways.__name__))
+                key = (carry, ways.__name__, self.given)
+                if key not in self.settled:
+                    self.settled.add(key)
                     value = self._settled_value(carry, ways, budget)
                     if value is not None:
                         self.relation[carry] = Relation((carry,), (1,), value)
@@ -324,7 +334,7 @@ class _Bounds:
         waiting: list[tuple[int, int]] = []
         for atom in self.form:
             if atom not in self.below:
-                self.atoms.queue(atom, self.fixed, waiting)
+                self.atoms.queue(atom, self.fixed, waiting, self.atoms.given)
         while waiting and waiting[0][0] != 1:
             pivot, atom = heappop(waiting)
             coefficient = self.form.get(atom)
@@ -348,7 +358,7 @@ class _Bounds:
         for other, factor in ((atom, -1), *replacement.items()):
             before = form.get(other, 0)
             if not before and other not in self.below:
-                self.atoms.queue(other, self.fixed, waiting)
+                self.atoms.queue(other, self.fixed, waiting, self.atoms.given)
             after = before + coefficient * factor
             if after:
                 form[other] = after
@@ -378,6 +388,8 @@ class _Bounds:
     def definition(self, atom: int) -> tuple[Form, int] | None:
         """(form, weight): weight * atom = form, for a highest digit, for a lowest one whose highest is fixed, and for a
         product with any lowest one: carries inside products are left alone, so that they can cancel."""
+        if atom < self.atoms.given:
+            return None
         if atom in self.atoms.factors:
             product = self.atoms.reduced(atom, self.fixed)
             return None if product is None else (product, 1)

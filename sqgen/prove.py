@@ -18,6 +18,7 @@ from .encode import DecodeError, Instr, decode
 from .forms import ONE, ZERO, Atoms, Form, Relation, combine
 from .meaning import LOST
 from .overlap import overlap
+from .products import called, resumed, returned
 from .symbolic import Event, Refused, Return, Split, State, Value, ZeroTest
 from .table import Core
 from .timing import Price, price
@@ -143,6 +144,7 @@ class _Proof:
 
     def walk(self, state: State, at: int) -> tuple[int, int] | None:
         """Execute until the function returns (None) or a case must be split (the atom, and where)."""
+        resumed(state)
         while True:
             self.steps += 1
             if self.steps > STEPS or len(state.path) >= self.longest:
@@ -235,12 +237,12 @@ class _Proof:
         if kind == "jump":
             return target
         if kind == "call":
+            called(state)
             depth = state.depth
             for part in reversed(range(self.core.pc_limbs)):
                 state.memory["stack", depth - state.below()] = Return(following, part)
                 depth -= 1
             self.set_stack(state, depth)
-            state.calls += 1
             return target
         flag, wanted = instr.insn.control[1], int(instr.insn.control[2])
         value = self.decide(state, flag)
@@ -282,7 +284,7 @@ class _Proof:
         if target is None:
             return None
         self.set_stack(state, state.depth + self.core.pc_limbs)
-        state.calls -= 1
+        returned(state)
         return target
 
     def set_stack(self, state: State, depth: int) -> None:
