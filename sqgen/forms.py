@@ -38,7 +38,7 @@ class Atoms:
     """All atoms of one proof, numbered in the order they were made."""
 
     def __init__(self, most: int = SMALL) -> None:
-        self.most = most
+        self.most = max(most, SMALL)
         self.low: list[int] = [1]
         self.high: list[int] = [1]
         self.public: list[bool] = [True]
@@ -257,7 +257,7 @@ class Atoms:
         search = _Bounds(self, form, fixed)
         low, high = search.least(), search.greatest()
         while not wanted(low, high):
-            if search.touched > min(budget, MANY * self.small - self.in_vain) or not search.expand():
+            if search.touched > min(budget, MANY * self.most - self.in_vain) or not search.expand():
                 self.in_vain += search.touched
                 return False
             low, high = max(low, search.least()), min(high, search.greatest())
