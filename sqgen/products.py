@@ -13,9 +13,12 @@ they came from.  Each call is walked, and its product shown, for itself.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import gcd
 
-from .forms import Form, combine
+from .forms import ONE, Atoms, Form, combine
 from .symbolic import Call, Place, State
+
+SHORT = 6  # terms for each limb that a number may have to be taken for what it was computed from
 
 
 def called(state: State) -> None:
@@ -35,9 +38,9 @@ def returned(state: State) -> None:
     """A function has returned: look for a product in what it did since it was called."""
     while state.calls and state.calls[-1].depth <= state.depth:
         call = state.calls.pop()
+        resumed(state)
         if call.depth == state.depth:
             summarise(state, call)
-    resumed(state)
 
 
 def summarise(state: State, call: Call) -> None:
@@ -46,23 +49,18 @@ def summarise(state: State, call: Call) -> None:
     factors = operands(runs(read), len(written))
     if not factors or len(runs(written)) > 1:
         return
-    numbers = [[call.memory.get(place) for place in factor] for factor in factors]
-    limbs = [state.memory[place] for place in written]
-    left, right = (forms(number) for number in numbers)
-    result = forms(limbs)
-    if not (left and right and result):
-        return
-    product = multiplied(state, left, right)
-    if is_product(state, result, product, call.atoms):
+    left, right = (forms([call.memory.get(place) for place in factor]) for factor in factors)
+    result = forms([state.memory[place] for place in written])
+    if left and right and result and is_product(state, result, left, right, call.atoms):
+        product = times(
+            state.atoms, grouped(state.atoms, value(state, left)), grouped(state.atoms, value(state, right))
+        )
         limb = state.contract.isa.limb_bits
         digits = state.fresh(product, [limb] * len(result), [1] * len(result))
         state.memory.update(zip(written, digits, strict=True))
 
 
-def forms(cells: Sequence[object]) -> list[Form]:
-    """The cells, if there is a number in each."""
-    found = [cell for cell in cells if isinstance(cell, dict)]
-    return found if len(found) == len(cells) else []
+# ---- which limbs ------------------------------------------------------------------------------------------------
 
 
 def touched(state: State, call: Call) -> tuple[list[Place], list[Place]]:
@@ -101,19 +99,70 @@ def operands(found: Sequence[list[Place]], length: int) -> Sequence[list[Place]]
     return ()
 
 
-def multiplied(state: State, left: Sequence[Form], right: Sequence[Form]) -> Form:
-    """The product of two numbers that are given as limbs, lowest first."""
-    limb = state.contract.isa.limb_bits
-    number, other = (combine([(1 << (limb * at), form) for at, form in enumerate(limbs)]) for limbs in (left, right))
-    return combine([(coefficient, state.atoms.times(number, atom)) for atom, coefficient in other.items()])
+def forms(cells: Sequence[object]) -> list[Form]:
+    """The cells, if there is a number in each."""
+    found = [cell for cell in cells if isinstance(cell, dict)]
+    return found if len(found) == len(cells) else []
 
 
-def is_product(state: State, result: Sequence[Form], product: Form, given: int) -> bool:
-    """Whether the limbs of `result` make up `product`; both are numbers below 2^(bits of the result).
+# ---- whether it is their product --------------------------------------------------------------------------------
+
+
+def is_product(state: State, result: Sequence[Form], left: Sequence[Form], right: Sequence[Form], given: int) -> bool:
+    """Whether the limbs of `result` make up left * right; both are numbers below 2^(bits of the result).
 
     Only what was computed since there were `given` atoms is reduced.
     """
-    limb = state.contract.isa.limb_bits
-    error = combine([(1 << (limb * at), form) for at, form in enumerate(result)] + [(-1, product)])
-    modulus = 1 << (limb * len(result))
+    product = times(state.atoms, number(state, left), number(state, right))
+    error = combine([(1, number(state, result)), (-1, product)])
+    modulus = 1 << (state.contract.isa.limb_bits * len(result))
     return not any(c % modulus for c in state.atoms.reduce(error, state.fixed, given=given).values())
+
+
+def number(state: State, limbs: Sequence[Form]) -> Form:
+    """The number that has these limbs, lowest first."""
+    limb = state.contract.isa.limb_bits
+    return combine([(1 << (limb * at), form) for at, form in enumerate(limbs)])
+
+
+def times(atoms: Atoms, left: Form, right: Form) -> Form:
+    return combine([(coefficient, atoms.times(left, atom)) for atom, coefficient in right.items()])
+
+
+# ---- in few terms -----------------------------------------------------------------------------------------------
+
+
+def value(state: State, limbs: Sequence[Form]) -> Form:
+    """The number that has these limbs, by what the caller was given, if that is short and no carry is left in it.
+
+    An absolute difference is (x - y)(1 - 2s), once it is known that its last borrow is the sign s.
+    """
+    whole = number(state, limbs)
+    found = state.atoms.reduce(whole, state.fixed, given=state.atoms.given)
+    if found != whole and state.atoms.settle(found, thorough=False):
+        found = state.atoms.reduce(whole, state.fixed, given=state.atoms.given)
+    carries = any(all(map(state.atoms.is_bit, state.atoms.factors.get(atom, (atom,)))) for atom in found)
+    return whole if carries or len(found) > SHORT * len(limbs) else found
+
+
+def grouped(atoms: Atoms, form: Form) -> Form:
+    """The form with its terms joined by the bits that are factors in them: for each, one number, which gets a name.
+
+    (x - y)(1 - 2s) becomes z - 2sz.  A product of such numbers has few terms, and their signs cancel in z alone.
+    """
+    groups: dict[int, Form] = {}
+    for atom, coefficient in form.items():
+        bits, rest = ONE, atom
+        for factor in atoms.factors.get(atom, (atom,)):
+            if atoms.is_bit(factor):
+                bits, rest = atoms.product(bits, factor), atoms.cofactor(rest, factor)
+        groups.setdefault(bits, {})[rest] = coefficient
+    return combine([(1, atoms.times(scaled(atoms, group), bits)) for bits, group in groups.items()])
+
+
+def scaled(atoms: Atoms, form: Form) -> Form:
+    """The form as a multiple of one atom, which has a name; forms in proportion are multiples of the same."""
+    common = gcd(*form.values())
+    if next(iter(form.values())) < 0:
+        common = -common
+    return {atoms.named({atom: coefficient // common for atom, coefficient in form.items()}): common}

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from .code import flags_read, flags_written
 from .contract import Contract, Fault, Verdict
 from .encode import DecodeError, Instr, decode
-from .forms import ONE, ZERO, Atoms, Form, Relation, combine
+from .forms import ONE, ZERO, Atoms, Form, combine
 from .meaning import LOST
 from .overlap import overlap
 from .products import called, resumed, returned
@@ -135,8 +135,7 @@ class _Proof:
         base = self.atoms.new(0, top - length * (limb // 8), True)
         self.bases[base] = buffer
         digits = tuple(self.atoms.new(0, (1 << limb) - 1, True) for _ in registers)
-        relation = Relation(digits, tuple(1 << (limb * index) for index in range(len(digits))), {base: 1})
-        self.atoms.relation[digits[0]] = self.atoms.relation[digits[-1]] = relation
+        self.atoms.define(digits, [1 << (limb * index) for index in range(len(digits))], {base: 1})
         for register, digit in zip(registers, digits, strict=True):
             slots[self.isa.slots[register]] = {digit: 1}
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, cast
 
 from .contract import Contract
-from .forms import BUDGET, ONE, ZERO, Atoms, Form, Relation, combine, substitute
+from .forms import BUDGET, ONE, ZERO, Atoms, Form, combine, substitute
 from .meaning import LOCAL, LOST
 
 ANY = 1 << 64  # beyond every value that a pointer's overflow can have
@@ -189,7 +189,7 @@ class State:
         """A new atom of `width` bits that is equal to the form."""
         low, high = self.atoms.range(form)
         atom = self.atoms.new(max(low, 0), min(high, (1 << width) - 1), self.atoms.is_public(form))
-        self.atoms.relation[atom] = Relation((atom,), (1,), form)
+        self.atoms.define((atom,), (1,), form)
         return {atom: 1}
 
     def low_digit(self, form: Form, width: int, above: int) -> tuple[Form, Form] | None:
@@ -261,7 +261,7 @@ class State:
             self.atoms.low[atoms[-1]], self.atoms.high[atoms[-1]] = -ANY, ANY
         if widths[0] >= 4 and self.square_of(form):  # an odd square is 1 mod 8, an even one 4 times a square
             self.atoms.high[atoms[0]] = (1 << widths[0]) - 7
-        self.atoms.relation[atoms[-1]] = self.atoms.relation[atoms[0]] = Relation(tuple(atoms), tuple(weights), form)
+        self.atoms.define(atoms, weights, form)
         if len(form) == 1:
             self.refine(form, dict(zip(atoms, weights, strict=True)))
         return [{atom: 1} for atom in atoms]
