@@ -17,10 +17,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 
+from .reduction import Reduction
+
 Form = dict[int, int]  # atom -> coefficient; never changed once made
 ONE = 0  # the atom that is always 1
 BUDGET = 100_000  # terms touched at most to show one carry impossible while walking
-SMALL = 4_000  # terms touched at most before other ways are tried; more for large operands
+SMALL = 4_000  # terms touched at most before other ways are tried; more in large functions
 MANY = 100  # times as many at most to reduce what carries came from
 ZERO: Form = {}
 
@@ -37,20 +39,32 @@ class Relation:
 class Atoms:
     """All atoms of one proof, numbered in the order they were made."""
 
-    def __init__(self, small: int = SMALL) -> None:
-        self.small = max(small, SMALL)
+    def __init__(self, most: int = SMALL) -> None:
+        self.most = max(most, SMALL)
         self.low: list[int] = [1]
         self.high: list[int] = [1]
         self.public: list[bool] = [True]
         self.origin: list[int] = [0]
         self.relation: dict[int, Relation] = {}
         self.factors: dict[int, tuple[int, ...]] = {}  # of a product, in order; none of them is a product itself
-        self._products: dict[tuple[int, ...], int] = {}
+        self._products: dict[tuple[int, ...], int] = {}  # by their factors
+        self._multiples: dict[int, dict[int, int]] = {}
+        self._pivots: list[int] = [-1]  # latest factor with a lowest digit's relation, -1 for none
+        self._names: dict[tuple[int, frozenset[tuple[int, int]]], int] = {}
+        self.rank: list[int] = [0]  # the atom itself; less where it may as well have been made earlier
+        self._rests: dict[int, Form] = {}  # what lowest digits are equal to
         self.parts: dict[int, Form] = {}  # of an atom that was taken apart later, as the bit that BST copies
-        self.settled: set[tuple[int, str]] = set()  # carries that `settle` has looked at, and how
+        self.settled: set[tuple[int, str, int]] = set()  # carries that `settle` has looked at, and how
         self.signs: set[int] = set()  # bits that masks were made of
         self.here = 0  # address of the instruction that is being executed
+        self.given = 0  # atoms that there were when its function was called; bounds do not take them apart
+        self.known = 0  # relations that there were then
         self.in_vain = 0  # terms touched in looking for bounds and not finding them
+
+    @property
+    def small(self) -> int:
+        """Terms touched at most in a first look for a bound: they grow with what the function has computed."""
+        return max(SMALL, min(self.most, len(self.relation) - self.known))
 
     def new(self, low: int, high: int, public: bool = False) -> int:
         """A new unknown in low..high."""
@@ -58,30 +72,81 @@ class Atoms:
         self.high.append(high)
         self.public.append(public)
         self.origin.append(self.here)
+        self.rank.append(len(self.rank))
+        self._pivots.append(-1)
         return len(self.low) - 1
+
+    def define(self, digits: Sequence[int], weights: Sequence[int], form: Form) -> None:
+        """Digits, the lowest first, each times its weight, sum to the form: the lowest has weight 1."""
+        lowest = digits[0]
+        self.relation[digits[-1]] = self.relation[lowest] = Relation(tuple(digits), tuple(weights), form)
+        rest = dict(form)
+        for digit, weight in zip(digits[1:], weights[1:], strict=True):
+            rest[digit] = rest.get(digit, 0) - weight
+        self._rests[lowest] = rest
+        self._pivots[lowest] = lowest
+        for product in reversed(self.factors):  # those made before it was known
+            if product < lowest:
+                break
+            if lowest in self.factors[product]:
+                self._pivots[product] = max(lowest, self._pivots[product], key=self.order)
+
+    def named(self, form: Form) -> int:
+        """The atom that stands for the form, in the function that is being executed."""
+        if len(form) == 1:
+            ((atom, coefficient),) = form.items()
+            if coefficient == 1:
+                return atom
+        key = (self.given, frozenset(form.items()))
+        if key not in self._names:
+            self._names[key] = atom = self.new(*self.range(form), self.is_public(form))
+            self.rank[atom] = max(self.given, *(self.rank[other] for other in form))
+            self.define((atom,), (1,), form)
+        return self._names[key]
 
     def product(self, left: int, right: int) -> int:
         """The atom that stands for left * right."""
-        pair = (left, right) if left <= right else (right, left)
-        if pair in self._products:
-            return self._products[pair]
+        found = self.multiples(left).get(right)
+        if found is None:
+            found = self._product_of(sorted((*self._factors(left), *self._factors(right))))
+            self.multiples(left)[right] = self.multiples(right)[left] = found
+        return found
+
+    def multiples(self, atom: int) -> dict[int, int]:
+        """What the atom has been multiplied with -> the product."""
+        if atom not in self._multiples:
+            self._multiples[atom] = {}
+        return self._multiples[atom]
+
+    def _factors(self, atom: int) -> tuple[int, ...]:
+        return () if atom == ONE else self.factors.get(atom, (atom,))
+
+    def _product_of(self, atoms: Sequence[int]) -> int:
+        """The product of atoms, given in order, none of which is a product itself."""
         factors: list[int] = []
-        for factor in sorted((*self.factors.get(left, (left,)), *self.factors.get(right, (right,)))):
+        for factor in atoms:
             if not (factors and factors[-1] == factor and self.is_bit(factor)):  # a bit is its own square
                 factors.append(factor)
         key = tuple(factors)
-        if len(key) == 1:
-            return key[0]
+        if len(key) < 2:
+            return key[0] if key else ONE
         if key not in self._products:
-            low = high = 1
-            for factor in key:
-                corners = [x * y for x in (low, high) for y in (self.low[factor], self.high[factor])]
-                low, high = min(corners), max(corners)
-            atom = self.new(low, high, all(self.public[factor] for factor in key))
-            self._products[key] = atom
-            self.factors[atom] = key
-        self._products[pair] = self._products[key]
+            self._products[key] = self._new_product(key)
         return self._products[key]
+
+    def _new_product(self, factors: tuple[int, ...]) -> int:
+        low = high = 1
+        for factor in factors:
+            least, greatest = self.low[factor], self.high[factor]
+            if low < 0 or least < 0:
+                corners = low * least, low * greatest, high * least, high * greatest
+                low, high = min(corners), max(corners)
+            else:
+                low, high = low * least, high * greatest
+        atom = self.new(low, high, all(self.public[factor] for factor in factors))
+        self._pivots[atom] = max((self._pivots[factor] for factor in factors), key=self.order)
+        self.factors[atom] = factors
+        return atom
 
     def is_bit(self, atom: int) -> bool:
         return self.low[atom] == 0 and self.high[atom] == 1
@@ -103,57 +168,36 @@ class Atoms:
 
     # ---- down to operand limbs ----------------------------------------------------------------------------------
 
-    def reduce(self, form: Form, fixed: Mapping[int, int], modulus: int = 0) -> Form:
+    def reduce(self, form: Form, fixed: Mapping[int, int], modulus: int = 0, given: int = 0) -> Form:
         """The form with lowest digits and products of digits replaced; coefficients modulo `modulus` where given.
 
-        Of all replaceable digits, inside products or not, the latest is replaced first: nothing is replaced twice.
+        The first `given` atoms stay as they are.
         """
-        rest = dict(form)
-        done: Form = {}
-        heap: list[tuple[int, int]] = []
-        for atom in form:
-            self.queue(atom, fixed, heap)
-        while heap:
-            pivot, atom = heappop(heap)
-            coefficient = rest.pop(atom, 0)
-            if not coefficient:
-                continue
-            if pivot == 1:
-                done[atom] = done.get(atom, 0) + coefficient
-                continue
-            for other, factor in self.replaced(atom, -pivot, fixed).items():
-                if other in rest:
-                    rest[other] += coefficient * factor
-                else:
-                    rest[other] = coefficient * factor
-                    self.queue(other, fixed, heap)
+        reduction = Reduction(self, form, fixed, given)
+        while reduction.digits:
+            reduction.step()
         if modulus:
-            done = {atom: coefficient % modulus for atom, coefficient in done.items()}
-        return {atom: coefficient for atom, coefficient in done.items() if coefficient}
-
-    def queue(self, atom: int, fixed: Mapping[int, int], heap: list[tuple[int, int]]) -> None:
-        """Push (minus the latest factor that can be replaced, atom), or (1, atom) for one that stays as it is."""
-        heappush(heap, (-self.pivot(atom, fixed), atom))
+            return {atom: c % modulus for atom, c in reduction.form.items() if c % modulus}
+        return {atom: c for atom, c in reduction.form.items() if c}
 
     def pivot(self, atom: int, fixed: Mapping[int, int]) -> int:
         """The latest factor of the atom, or itself, that can be replaced; -1 if there is none."""
-        for factor in reversed(self.factors.get(atom, (atom,))):
-            relation = self.relation.get(factor)
-            if factor in fixed or (relation is not None and relation.digits[0] == factor):
-                return factor
-        return -1
+        if not fixed:
+            return self._pivots[atom]
+        found = (f for f in self._factors(atom) if f in fixed or self._pivots[f] == f)
+        return max(found, key=self.order, default=-1)
 
-    def replaced(self, atom: int, pivot: int, fixed: Mapping[int, int]) -> Form:
-        """The atom with its factor `pivot` replaced."""
-        replacement = self._replacement(pivot, fixed)
-        factors = self.factors.get(atom)
-        if factors is None:
-            return replacement
+    def order(self, atom: int) -> tuple[int, int]:
+        """The greater, the earlier it is replaced; no atom that it is replaced by comes before it."""
+        return (self.rank[atom], atom) if atom >= 0 else (-1, -1)
+
+    def cofactor(self, atom: int, pivot: int) -> int:
+        """The atom without one factor `pivot`."""
+        if atom == pivot:
+            return ONE
+        factors = self.factors[atom]
         at = factors.index(pivot)
-        others = factors[:at] + factors[at + 1 :]
-        for other in others:
-            replacement = self.times(replacement, other)
-        return replacement
+        return self._product_of(factors[:at] + factors[at + 1 :])
 
     def once(self, form: Form) -> Form:
         """The form with its own lowest digits replaced, but not what they are replaced by."""
@@ -162,23 +206,22 @@ class Atoms:
     def reduced(self, atom: int, fixed: Mapping[int, int]) -> Form | None:
         """What `atom` is replaced by, None if it stays."""
         pivot = self.pivot(atom, fixed)
-        return None if pivot < 0 else self.replaced(atom, pivot, fixed)
+        if pivot < 0:
+            return None
+        replacement, cofactor = self.replacement(pivot, fixed), self.cofactor(atom, pivot)
+        return replacement if cofactor == ONE else self.times(replacement, cofactor)
 
-    def _replacement(self, atom: int, fixed: Mapping[int, int]) -> Form:
+    def replacement(self, atom: int, fixed: Mapping[int, int]) -> Form:
         """What a pivot is replaced by: its value in this case, or its relation without it."""
         if atom in fixed:
             return {ONE: fixed[atom]} if fixed[atom] else ZERO
-        relation = self.relation[atom]
-        form = dict(relation.form)
-        for digit, weight in zip(relation.digits[1:], relation.weights[1:], strict=True):
-            form[digit] = form.get(digit, 0) - weight
-        return form
+        return self._rests[atom]
 
     def times(self, form: Form, factor: int) -> Form:
         """The form times an atom."""
         total: Form = {}
         for atom, coefficient in form.items():
-            product = factor if atom == ONE else self.product(atom, factor)
+            product = self.product(atom, factor)
             total[product] = total.get(product, 0) + coefficient
         return total
 
@@ -218,11 +261,12 @@ class Atoms:
         for ways, budget in ((self.within, self.small), (self.bounded, 8 * self.small))[: 2 if thorough else 1]:
             found = False
             for carry in carries:
-                if (carry, ways.__name__) not in self.settled:
-                    self.settled.add((carry, ways.__name__))
+                key = (carry, ways.__name__, self.given)
+                if key not in self.settled:
+                    self.settled.add(key)
                     value = self._settled_value(carry, ways, budget)
                     if value is not None:
-                        self.relation[carry] = Relation((carry,), (1,), value)
+                        self.define((carry,), (1,), value)
                         found = True
             if found:
                 return True
@@ -247,7 +291,7 @@ class Atoms:
         search = _Bounds(self, form, fixed)
         low, high = search.least(), search.greatest()
         while not wanted(low, high):
-            if search.touched > min(budget, MANY * self.small - self.in_vain) or not search.expand():
+            if search.touched > min(budget, MANY * self.most - self.in_vain) or not search.expand():
                 self.in_vain += search.touched
                 return False
             low, high = max(low, search.least()), min(high, search.greatest())
@@ -321,48 +365,19 @@ class _Bounds:
         """
         least, greatest = self.least(), self.greatest()
         self.expand_carries()
-        waiting: list[tuple[int, int]] = []
-        for atom in self.form:
-            if atom not in self.below:
-                self.atoms.queue(atom, self.fixed, waiting)
-        while waiting and waiting[0][0] != 1:
-            pivot, atom = heappop(waiting)
-            coefficient = self.form.get(atom)
-            if coefficient is not None:
-                replacement = self.atoms.replaced(atom, -pivot, self.fixed)
-                self.touched += len(replacement)
-                if self.touched > budget:
-                    return False
-                self.swap(atom, coefficient, replacement, waiting)
-            if not waiting or waiting[0][0] != pivot:
+        reduction = Reduction(self.atoms, self.form, self.fixed, self.atoms.given, kept=self.below)
+        looked = 0  # terms touched when the range was last looked at, which costs as many terms as there are
+        while reduction.digits and self.touched + reduction.touched <= budget:
+            reduction.step()
+            if reduction.touched - looked >= len(reduction.form) or not reduction.digits:
+                looked = reduction.touched
+                self.low, self.high = self.atoms.range(reduction.form)
                 least, greatest = max(least, self.least()), min(greatest, self.greatest())
                 if wanted(least, greatest):
                     return True
+        self.touched += reduction.touched
+        self.form = {atom: c for atom, c in reduction.form.items() if c}
         return False
-
-    def swap(self, atom: int, coefficient: int, replacement: Form, waiting: list[tuple[int, int]]) -> None:
-        """Put coefficient * replacement in the place of coefficient * atom, and queue what is new.  As `add`, without
-        its detours: this is where the time goes."""
-        form, lows, highs = self.form, self.atoms.low, self.atoms.high
-        low = high = 0
-        for other, factor in ((atom, -1), *replacement.items()):
-            before = form.get(other, 0)
-            if not before and other not in self.below:
-                self.atoms.queue(other, self.fixed, waiting)
-            after = before + coefficient * factor
-            if after:
-                form[other] = after
-            else:
-                form.pop(other, None)
-            least, greatest = lows[other], highs[other]
-            high += (after * greatest if after > 0 else after * least) - (
-                before * greatest if before > 0 else before * least
-            )
-            low += (after * least if after > 0 else after * greatest) - (
-                before * least if before > 0 else before * greatest
-            )
-        self.low += low
-        self.high += high
 
     def expand_carries(self) -> None:
         """Replace highest digits until there are none; the digits below them are kept apart."""
@@ -378,6 +393,8 @@ class _Bounds:
     def definition(self, atom: int) -> tuple[Form, int] | None:
         """(form, weight): weight * atom = form, for a highest digit, for a lowest one whose highest is fixed, and for a
         product with any lowest one: carries inside products are left alone, so that they can cancel."""
+        if atom < self.atoms.given:
+            return None
         if atom in self.atoms.factors:
             product = self.atoms.reduced(atom, self.fixed)
             return None if product is None else (product, 1)

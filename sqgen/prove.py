@@ -15,9 +15,10 @@ from collections.abc import Mapping, Sequence
 from .code import flags_read, flags_written
 from .contract import Contract, Fault, Verdict
 from .encode import DecodeError, Instr, decode
-from .forms import ONE, ZERO, Atoms, Form, Relation, combine
+from .forms import ONE, ZERO, Atoms, Form, combine
 from .meaning import LOST
 from .overlap import overlap
+from .products import called, resumed, returned
 from .symbolic import Event, Refused, Return, Split, State, Value, ZeroTest
 from .table import Core
 from .timing import Price, price
@@ -134,8 +135,7 @@ class _Proof:
         base = self.atoms.new(0, top - length * (limb // 8), True)
         self.bases[base] = buffer
         digits = tuple(self.atoms.new(0, (1 << limb) - 1, True) for _ in registers)
-        relation = Relation(digits, tuple(1 << (limb * index) for index in range(len(digits))), {base: 1})
-        self.atoms.relation[digits[0]] = self.atoms.relation[digits[-1]] = relation
+        self.atoms.define(digits, [1 << (limb * index) for index in range(len(digits))], {base: 1})
         for register, digit in zip(registers, digits, strict=True):
             slots[self.isa.slots[register]] = {digit: 1}
 
@@ -143,6 +143,7 @@ class _Proof:
 
     def walk(self, state: State, at: int) -> tuple[int, int] | None:
         """Execute until the function returns (None) or a case must be split (the atom, and where)."""
+        resumed(state)
         while True:
             self.steps += 1
             if self.steps > STEPS or len(state.path) >= self.longest:
@@ -235,12 +236,12 @@ class _Proof:
         if kind == "jump":
             return target
         if kind == "call":
+            called(state)
             depth = state.depth
             for part in reversed(range(self.core.pc_limbs)):
                 state.memory["stack", depth - state.below()] = Return(following, part)
                 depth -= 1
             self.set_stack(state, depth)
-            state.calls += 1
             return target
         flag, wanted = instr.insn.control[1], int(instr.insn.control[2])
         value = self.decide(state, flag)
@@ -282,7 +283,7 @@ class _Proof:
         if target is None:
             return None
         self.set_stack(state, state.depth + self.core.pc_limbs)
-        state.calls -= 1
+        returned(state)
         return target
 
     def set_stack(self, state: State, depth: int) -> None:

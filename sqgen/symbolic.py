@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, cast
 
 from .contract import Contract
-from .forms import BUDGET, ONE, ZERO, Atoms, Form, Relation, combine, substitute
+from .forms import BUDGET, ONE, ZERO, Atoms, Form, combine, substitute
 from .meaning import LOCAL, LOST
 
 ANY = 1 << 64  # beyond every value that a pointer's overflow can have
@@ -55,6 +55,20 @@ class Event(NamedTuple):
 
 Value = Form | ZeroTest | None  # None: whatever was left there
 Cell = Form | Return
+Place = tuple[str, int]  # buffer, offset in limbs
+
+
+class Call(NamedTuple):
+    """How things stood when a function was called: stack pointer, number of events, atoms and relations, memory.
+
+    What the function computes are later atoms; the earlier ones are what it was given.
+    """
+
+    depth: int
+    events: int
+    atoms: int
+    relations: int
+    memory: dict[Place, Cell]
 
 
 @dataclass
@@ -68,7 +82,7 @@ class State:
     contract: Contract
     atoms: Atoms
     slots: list[Value]
-    memory: dict[tuple[str, int], Cell]
+    memory: dict[Place, Cell]
     bases: Mapping[int, str]
     opaque: frozenset[int]  # flags that no value is known of
     watched: frozenset[int]  # the stack pointer and the interrupt flag
@@ -78,7 +92,7 @@ class State:
     events: list[Event] = field(default_factory=list)
     depth: int = 0  # stack pointer, in limbs from its value at entry
     lowest: int = 0
-    calls: int = 0  # that have not returned: what an inner product drops is worth a look at once
+    calls: list[Call] = field(default_factory=list)  # that have not returned
     halfway: bool = False  # the stack pointer is half written
     stack_touched: bool = False  # the stack or what is watched, by the instruction that is being executed
 
@@ -98,7 +112,7 @@ class State:
             list(self.events),
             self.depth,
             self.lowest,
-            self.calls,
+            list(self.calls),
             self.halfway,
         )
 
@@ -156,7 +170,7 @@ class State:
             if digit is None:
                 found += self.fresh(rest, widths[index:], signs[index:], pointer)
                 if self.atoms.signs and widths[-1] == 1 and not pointer and self.ignored(slots[-1]):
-                    self.atoms.settle(found[-1], thorough=self.calls > 0)
+                    self.atoms.settle(found[-1], thorough=bool(self.calls))
                 return found
             found.append(digit[0])
             rest = digit[1]
@@ -175,7 +189,7 @@ class State:
         """A new atom of `width` bits that is equal to the form."""
         low, high = self.atoms.range(form)
         atom = self.atoms.new(max(low, 0), min(high, (1 << width) - 1), self.atoms.is_public(form))
-        self.atoms.relation[atom] = Relation((atom,), (1,), form)
+        self.atoms.define((atom,), (1,), form)
         return {atom: 1}
 
     def low_digit(self, form: Form, width: int, above: int) -> tuple[Form, Form] | None:
@@ -194,16 +208,17 @@ class State:
             low, high = self.atoms.range(lower)
             if low >= 0 and high < size:
                 return lower, self.shifted(candidate, lower, width)
+        bits = [atom for atom in form if atom != ONE]
+        carries = all(map(self.atoms.is_bit, bits))
+        if carries and len(bits) > 1 and self.atoms.bounded(form, 0, size - 1, self.fixed):
+            return self.name(form, width), ZERO
         if (
             self.ignored(above)
             and not self.atoms.is_public(form)
             and self.atoms.within(form, 0, size - 1, self.fixed, self.atoms.small if self.atoms.signs else BUDGET)
         ):
             return self.name(form, width), ZERO
-        bits = [atom for atom in form if atom != ONE]
-        if all(self.atoms.low[atom] == 0 and self.atoms.high[atom] == 1 for atom in bits):
-            if len(bits) > 1 and self.atoms.bounded(form, 0, size - 1, self.fixed):
-                return self.name(form, width), ZERO
+        if carries:
             if len(bits) > 1:
                 raise Split(bits[0])
             return self.one_bit(form, bits[0], size)
@@ -230,6 +245,8 @@ class State:
         """New atoms for the digits of a form; `open_top`: the highest one may be any integer."""
         public = self.atoms.is_public(form)
         high = self.atoms.range(form)[1]
+        if len(widths) > 1 and signs[-1] > 0 and high >> sum(widths[:-1]) <= 0 and not open_top:
+            return [*self.fresh(form, widths[:-1], signs[:-1]), ZERO]  # a highest digit that is always zero
         atoms: list[int] = []
         weights: list[int] = []
         below = 0
@@ -244,7 +261,7 @@ class State:
             self.atoms.low[atoms[-1]], self.atoms.high[atoms[-1]] = -ANY, ANY
         if widths[0] >= 4 and self.square_of(form):  # an odd square is 1 mod 8, an even one 4 times a square
             self.atoms.high[atoms[0]] = (1 << widths[0]) - 7
-        self.atoms.relation[atoms[-1]] = self.atoms.relation[atoms[0]] = Relation(tuple(atoms), tuple(weights), form)
+        self.atoms.define(atoms, weights, form)
         if len(form) == 1:
             self.refine(form, dict(zip(atoms, weights, strict=True)))
         return [{atom: 1} for atom in atoms]

@@ -1,0 +1,168 @@
+"""Products on the way: what a called function leaves in memory, as the digits of one product where it is one.
+
+When a function returns, the limbs it was the first to read are taken for operands, and those it wrote for their
+product.  That is a guess from outside on which nothing hangs: it is used only if the difference reduces to zero, just
+as at the end of the proof.  Then the limbs written *are* the digits of that product, and fresh atoms with that one
+relation take their place in memory.  What comes after sees a product of numbers and nothing of how it was formed, so
+that the forms of a caller do not grow with what its parts do.
+
+No rule says what a function may do, for none is needed: the equation is between values, whoever computed them, wherever
+they came from.  Each call is walked, and its product shown, for itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import gcd
+
+from .forms import ONE, Atoms, Form, combine
+from .symbolic import Call, Place, State
+
+SHORT = 6  # terms for each limb that a number may have to be taken for what it was computed from
+
+
+def called(state: State) -> None:
+    """Remember the call of a function, before its return address is pushed."""
+    atoms = state.atoms
+    state.calls.append(Call(state.depth, len(state.events), len(atoms.low), len(atoms.relation), dict(state.memory)))
+    resumed(state)
+
+
+def resumed(state: State) -> None:
+    """The walk goes on in this state: what the function that it is in was given stays whole."""
+    call = state.calls[-1] if state.calls else None
+    state.atoms.given, state.atoms.known = (call.atoms, call.relations) if call else (0, 0)
+
+
+def returned(state: State) -> None:
+    """A function has returned: look for a product in what it did since it was called."""
+    while state.calls and state.calls[-1].depth <= state.depth:
+        call = state.calls.pop()
+        resumed(state)
+        if call.depth == state.depth:
+            summarise(state, call)
+
+
+def summarise(state: State, call: Call) -> None:
+    """Let the limbs that a function wrote be the digits of the product of what it read, if they are."""
+    read, written = touched(state, call)
+    factors = operands(runs(read), len(written))
+    if not factors or len(runs(written)) > 1:
+        return
+    left, right = (forms([call.memory.get(place) for place in factor]) for factor in factors)
+    result = forms([state.memory[place] for place in written])
+    if left and right and result and is_product(state, result, left, right, call.atoms):
+        product = times(
+            state.atoms, grouped(state.atoms, value(state, left)), grouped(state.atoms, value(state, right))
+        )
+        limb = state.contract.isa.limb_bits
+        digits = state.fresh(product, [limb] * len(result), [1] * len(result))
+        state.memory.update(zip(written, digits, strict=True))
+
+
+# ---- which limbs ------------------------------------------------------------------------------------------------
+
+
+def touched(state: State, call: Call) -> tuple[list[Place], list[Place]]:
+    """Places read before they were written since the call, and places written that are still in use, in order."""
+    read: set[Place] = set()
+    written: set[Place] = set()
+    for event in state.events[call.events :]:
+        place = (event.place, event.number)
+        if event.kind == "write":
+            written.add(place)
+        elif event.kind == "read" and place not in written:
+            read.add(place)
+    return sorted(read), sorted(written & state.memory.keys())
+
+
+def runs(places: Sequence[Place]) -> list[list[Place]]:
+    """Sorted places, split where they are no neighbours."""
+    found: list[list[Place]] = []
+    for buffer, offset in places:
+        if found and found[-1][-1] == (buffer, offset - 1):
+            found[-1].append((buffer, offset))
+        else:
+            found.append([(buffer, offset)])
+    return found
+
+
+def operands(found: Sequence[list[Place]], length: int) -> Sequence[list[Place]]:
+    """The two factors of a product of `length` limbs: two runs, or one in two halves, or one that is squared."""
+    count = sum(map(len, found))
+    if len(found) == 2 and count == length:
+        return found
+    if len(found) == 1 and count == length and length % 2 == 0:
+        return found[0][: length // 2], found[0][length // 2 :]
+    if len(found) == 1 and 2 * count == length:
+        return found[0], found[0]
+    return ()
+
+
+def forms(cells: Sequence[object]) -> list[Form]:
+    """The cells, if there is a number in each."""
+    found = [cell for cell in cells if isinstance(cell, dict)]
+    return found if len(found) == len(cells) else []
+
+
+# ---- whether it is their product --------------------------------------------------------------------------------
+
+
+def is_product(state: State, result: Sequence[Form], left: Sequence[Form], right: Sequence[Form], given: int) -> bool:
+    """Whether the limbs of `result` make up left * right; both are numbers below 2^(bits of the result).
+
+    Only what was computed since there were `given` atoms is reduced.
+    """
+    product = times(state.atoms, number(state, left), number(state, right))
+    error = combine([(1, number(state, result)), (-1, product)])
+    modulus = 1 << (state.contract.isa.limb_bits * len(result))
+    return not any(c % modulus for c in state.atoms.reduce(error, state.fixed, given=given).values())
+
+
+def number(state: State, limbs: Sequence[Form]) -> Form:
+    """The number that has these limbs, lowest first."""
+    limb = state.contract.isa.limb_bits
+    return combine([(1 << (limb * at), form) for at, form in enumerate(limbs)])
+
+
+def times(atoms: Atoms, left: Form, right: Form) -> Form:
+    return combine([(coefficient, atoms.times(left, atom)) for atom, coefficient in right.items()])
+
+
+# ---- in few terms -----------------------------------------------------------------------------------------------
+
+
+def value(state: State, limbs: Sequence[Form]) -> Form:
+    """The number that has these limbs, by what the caller was given, if that is short and no carry is left in it.
+
+    An absolute difference is (x - y)(1 - 2s), once it is known that its last borrow is the sign s.
+    """
+    whole = number(state, limbs)
+    found = state.atoms.reduce(whole, state.fixed, given=state.atoms.given)
+    if found != whole and state.atoms.settle(found, thorough=False):
+        found = state.atoms.reduce(whole, state.fixed, given=state.atoms.given)
+    carries = any(all(map(state.atoms.is_bit, state.atoms.factors.get(atom, (atom,)))) for atom in found)
+    return whole if carries or len(found) > SHORT * len(limbs) else found
+
+
+def grouped(atoms: Atoms, form: Form) -> Form:
+    """The form with its terms joined by the bits that are factors in them: for each, one number, which gets a name.
+
+    (x - y)(1 - 2s) becomes z - 2sz.  A product of such numbers has few terms, and their signs cancel in z alone.
+    """
+    groups: dict[int, Form] = {}
+    for atom, coefficient in form.items():
+        bits, rest = ONE, atom
+        for factor in atoms.factors.get(atom, (atom,)):
+            if atoms.is_bit(factor):
+                bits, rest = atoms.product(bits, factor), atoms.cofactor(rest, factor)
+        groups.setdefault(bits, {})[rest] = coefficient
+    return combine([(1, atoms.times(scaled(atoms, group), bits)) for bits, group in groups.items()])
+
+
+def scaled(atoms: Atoms, form: Form) -> Form:
+    """The form as a multiple of one atom, which has a name; forms in proportion are multiples of the same."""
+    common = gcd(*form.values())
+    if next(iter(form.values())) < 0:
+        common = -common
+    return {atoms.named({atom: coefficient // common for atom, coefficient in form.items()}): common}
