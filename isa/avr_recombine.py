@@ -12,17 +12,17 @@ from dataclasses import dataclass, field, replace
 
 from sqgen.code import Builder, Memory, Virtual
 
-from .avr_karatsuba import GROUP, RESIDENT, Buffer, Chain, Loop, limbs_of
+from .avr_karatsuba import GROUP, Buffer, Chain, Loop, limbs_of
 from .avr_leaf import store
 from .avr_runs import clear
 
-TIGHT = 4  # limbs at a time where M is in registers as well
+TIGHT = 3  # limbs at a time where M is in registers as well
 SPAN = 48  # limbs of a half above which a pointer does not reach both halves of M
 
 
 @dataclass(frozen=True)
 class Middle:
-    """M: in registers (`limbs`), or in the buffer "m".  Where a limb was, one of L waits in its place."""
+    """M: in registers (`limbs`), or in the buffer "m".  Where a limb was, one of S waits in its place."""
 
     build: Builder
     count: int
@@ -36,12 +36,11 @@ class Middle:
     def limb(self, index: int) -> Virtual | None:
         return self.limbs[index] if self.limbs else self.buffers[0](index)
 
-    def keep(self, index: int, limb: Virtual | None) -> Virtual | None:
-        if limb and self.limbs:
+    def keep(self, index: int, limb: Virtual) -> None:
+        if self.limbs:
             self.waiting[index] = limb
-        elif limb:
+        else:
             self.build.memory("store", limb, Memory("m", index))
-        return limb
 
     def kept(self, index: int) -> Virtual | None:
         return self.waiting.pop(index) if self.limbs else self.buffers[0](index)
@@ -50,11 +49,11 @@ class Middle:
 class Recombination:
     """r = L + X^2 H becomes L + X (L + H - M) + X^2 H, X being 2^(limb bits * half).
 
-    Three chains run side by side: L + H, less M, plus what lies there.  In the lower half of the middle the upper
-    half of L is what lies there; it is kept, since the upper half of the middle needs it again.  `sign` is a mask, all
-    ones if M is to be added: M is then complemented, and one is borrowed at first and given back above.  Without a mask
-    M is `added` or not, by the same instructions but for ADC in the place of SBC.  `halves` are the limbs of the low
-    and of the high half.
+    S = L_hi + H_lo is formed once: it is in the lower half of the middle, L_lo + S - M_lo, and in the upper one,
+    S + H_hi - M_hi.  What it carries out is in both as well, and so goes to columns 2 half and 3 half.  `sign` is a
+    mask, all ones if M is to be added: M is then complemented, and one is borrowed at first and given back above.
+    Without a mask M is `added` or not, by the same instructions but for ADC in the place of SBC.  `halves` are the
+    limbs of the low and of the high half.
     """
 
     def __init__(
@@ -76,6 +75,8 @@ class Recombination:
         self.with_carry = "adc" if added else "sbc"
         self.less = Chain(self.build, "more" if added else "borrow", zero, self.first_borrow())
         self.lifted = loop.chain("lifted", zero)
+        self.rise = self.lifted  # through the limbs above
+        self.again: Virtual | None = None
         self.top: Virtual | None = None
 
     def first_borrow(self) -> Virtual | None:
@@ -91,20 +92,22 @@ class Recombination:
         alive = (self.zero, self.sign, self.sums.mask, self.less.mask, self.lifted.mask)
         loop = self.loop.keeping(*alive)
         loop.over(half, {"r": 0, "m": 0}, self.lower)
-        loop.over(half, {"r": 2 * half, "m": 0 if half <= SPAN else half}, self.upper)
+        self.between()
+        loop.keeping(*alive, self.again).over(half, {"r": 2 * half, "m": 0 if half <= SPAN else half}, self.upper)
         if self.loop.looped:
             self.top = self.carries()
             self.less.run([self.top], lambda index: None, [0])
         count = 2 * rest - half
         if count > 0:
             assert self.top is not None
-            loop = loop.walking("r").keeping(self.zero, self.top, self.lifted.mask)
+            self.rise = self.loop.chain("rise", self.zero)
+            loop = loop.walking("r").keeping(self.zero, self.top, self.rise.mask)
             replace(loop, group=loop.group if loop.looped else GROUP).over(count, {"r": 3 * half}, self.above)
 
     def carries(self) -> Virtual:
         """What goes into the limbs above, but for the borrow that is still to come."""
         top = clear(self.build, "top")
-        for mask in (self.sign, self.sums.mask):
+        for mask in (self.sign, self.again, self.sums.mask, self.lifted.mask):
             if mask:
                 self.build.emit("sub", top, mask)
         return top
@@ -121,17 +124,23 @@ class Recombination:
 
     def lower(self, group: range, last: bool) -> None:
         """Columns half .. 2 half - 1."""
-        limbs = limbs_of(self.low, group)
-        self.sums.run(limbs, self.high, group, [self.high])
+        sums = limbs_of(Buffer(self.build, "r", self.half, self.half), group)
+        self.sums.run(sums, self.high, group, [self.high])
         self.sums.park()
+        limbs = limbs_of(self.low, group)
+        self.lifted.run(limbs, lambda index: sums[index - group.start], group)
+        self.lifted.park()
         self.less.run(limbs, self.less_middle, group, self.middle.buffers)
         self.less.park()
-        upper = Buffer(self.build, "r", self.half, self.half)
-        self.lifted.run(
-            limbs, lambda index: self.middle.keep(index, upper(index)), group, [upper, *self.middle.buffers]
-        )
-        self.lifted.park()
+        for index, limb in zip(group, sums, strict=True):
+            self.middle.keep(index, limb)
         self.store(self.half + group.start, limbs)
+
+    def between(self) -> None:
+        """Keep what S carries out, which is added twice."""
+        assert self.sums.mask
+        self.again = self.build.limb("again")
+        self.build.emit("mov", self.again, self.sums.mask)
 
     def upper(self, group: range, last: bool) -> None:
         """Columns 2 half .. 3 half - 1."""
@@ -139,6 +148,8 @@ class Recombination:
         above = range(self.half + group.start, self.half + group.stop)
         self.sums.run(limbs, self.high, above, [self.high])
         self.sums.park()
+        self.lifted.run(limbs, lambda index: None, group)
+        self.lifted.park()
         if last:
             self.top = self.carries()
         self.less.run(limbs, self.less_middle, above, self.middle.buffers)
@@ -146,18 +157,15 @@ class Recombination:
             self.build.emit(self.with_carry, self.top, self.zero, takes=self.less.carry)
         else:
             self.less.park()
-        self.lifted.run(limbs, self.high, group, [self.high])
-        if not last or self.half > RESIDENT:
-            self.lifted.park()
         self.store(2 * self.half + group.start, limbs)
 
     def above(self, group: range, last: bool) -> None:
         """The limbs above: what was carried out goes through them."""
         limbs = limbs_of(Buffer(self.build, "r", 3 * self.half, len(group) + group.start), group)
         assert self.top is not None
-        self.lifted.run(limbs, lambda index: self.top if index == 0 else None, group)
+        self.rise.run(limbs, lambda index: self.top if index == 0 else None, group)
         if not last:
-            self.lifted.park()
+            self.rise.park()
         self.store(3 * self.half + group.start, limbs)
         if self.loop.looped:
             self.build.emit("eor", self.top, self.top, fresh=True)

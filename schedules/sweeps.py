@@ -39,7 +39,7 @@ WIDTH = 6  # columns of a block or stage where nothing is given
 
 def even_ends(n: int) -> str:
     """Ends of blocks, and of stages, that fit the registers at any size."""
-    return ",".join(str(min(end, 2 * n)) for end in range(9, 2 * n + WIDTH, WIDTH))
+    return ",".join(str(min(end, 2 * n)) for end in range(min(9, 2 * n), 2 * n + WIDTH, WIDTH))
 
 
 PARAMETERS = (
