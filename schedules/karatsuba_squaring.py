@@ -7,10 +7,11 @@
                      L
 
 With levels > 1 the parts are squared in the same way.  The low part is as large as the high one, or one limb larger,
-where `split` does not say otherwise.  The innermost level is formed in place, its middle square held in registers, or
-calls one leaf three times (`parts=calls`); the levels around it call it.
+where `split` does not say otherwise.  The innermost level is formed in place, where limbs of H and M are used as they
+leave their squares (`parts=inline`), the squares one function on registers if there are few limbs (`parts=shared`), or
+it calls one leaf three times (`parts=calls`); the levels around it call it.
 
-Cost: 3 S(n/2) and about 17 cycles for each limb of a half; called, 43.
+Cost: 3 S(n/2) and about 40 cycles for each limb of a half; called, 50.
 """
 
 from __future__ import annotations
