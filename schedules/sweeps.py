@@ -151,7 +151,7 @@ def fitted(n: int, given: Mapping[str, str]) -> dict[str, str]:
     kept = [(end, order) for end, order in zip(ends, orders, strict=False) if end < 2 * n - 2]
     last = orders[len(kept)] if len(kept) < len(orders) else orders[-1]
     return written(
-        [end for end, _ in kept] + [2 * n - 2],
+        [end for end, _ in kept] + [max(1, 2 * n - 2)],
         [*(order for _, order in kept), last],
         [s for s in stages if s < 2 * n - 1] + [2 * n],
     )
@@ -160,7 +160,6 @@ def fitted(n: int, given: Mapping[str, str]) -> dict[str, str]:
 def changed(n: int, given: Mapping[str, str], rng: Random) -> dict[str, str]:
     """One random change, or two: an end moved, a block or stage cut in two or joined with the next, another order."""
     ends, orders, stages = read(given)
-    orders += orders[-1:] * (len(ends) - len(orders))
     for _ in range(rng.choice((1, 1, 2))):
         match rng.choice(("order", "order", "end", "end", "cut", "join", "stage", "stage", "cut stage", "join stages")):
             case "order":
@@ -187,9 +186,10 @@ def changed(n: int, given: Mapping[str, str], rng: Random) -> dict[str, str]:
 
 
 def read(given: Mapping[str, str]) -> tuple[list[int], list[str], list[int]]:
-    """Ends, orders and stages."""
+    """Ends, orders of as many blocks, and stages."""
     ends, stages = ([int(end) for end in given[name].split(",")] for name in ("ends", "stages"))
-    return ends, given["orders"].split(","), stages
+    orders = given["orders"].split(",")
+    return ends, orders + orders[-1:] * (len(ends) - len(orders)), stages
 
 
 def written(ends: Sequence[int], orders: Sequence[str], stages: Sequence[int]) -> dict[str, str]:

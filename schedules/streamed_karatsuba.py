@@ -1,0 +1,101 @@
+"""Karatsuba squaring, one level in one piece: limbs are used as they leave their squares, which are all sweeps.
+
+    columns  6 5 4 3 2 1 0        L = a_lo^2    H = a_hi^2    M = |a_lo - a_hi|^2
+             H H . .
+               H . .              L is stored, H has L's upper half added as it is stored; each limb of M goes into
+                   L L            L + H - M at once, and that into the result
+                     L
+
+It is `karatsuba-squaring -p levels=1 -p parts=inline` with the sweeps' blocks as parameters: `ends`, `orders` and
+`stages` for L and H, and others for M, whose operand is in registers and leaves few for its columns.
+
+Cost: 3 S(n/2) and about 30 cycles for each limb of a half.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from random import Random
+
+from sqgen.errors import UserError
+from sqgen.methods import Parameter, Values
+from sqgen.plan import Block, Difference, Part, Plan, Recombine, Slice, Step
+
+from . import sweeps
+
+TITLE = "Karatsuba squaring, streamed sweeps"
+REFERENCE = "HS15"
+OPS = ("sqr",)
+MOST = 44  # limbs; registers do not hold the difference of longer halves
+OF_M = "middle-"  # before the name of a parameter
+
+
+def larger(n: int) -> int:
+    """Limbs of the low half, which is the larger one where they differ."""
+    return n - n // 2
+
+
+def of_half(parameter: Parameter, prefix: str, whose: str) -> Parameter:
+    """A parameter of sweeps as one of this method."""
+
+    def default(n: int) -> str:
+        return parameter.standard(larger(n))
+
+    return replace(parameter, name=prefix + parameter.name, help=f"{whose}: {parameter.help}", default=default)
+
+
+PARAMETERS = (
+    *(of_half(parameter, "", "L and H") for parameter in sweeps.PARAMETERS),
+    *(of_half(parameter, OF_M, "M") for parameter in sweeps.PARAMETERS),
+)
+
+
+def steps(op: str, n: int, values: Values) -> Iterator[Step]:
+    """The plan for n limbs.  Raises UserError for more than fit the registers."""
+    if n > MOST:
+        raise UserError(f"streamed-karatsuba has registers for at most {MOST} limbs; take karatsuba-squaring")
+    half = larger(n)
+    a, d, middle = Slice("a", 0, n), Slice("d", 0, half), Slice("m", 0, 2 * half)
+    low, high = a.part(0, half), a.part(half, n - half)
+    yield Block("L")
+    yield Part(square(half, "", values), Slice("r", 0, 2 * half), low, low, False)
+    yield Block("H")
+    yield Part(square(n - half, "", values), Slice("r", 2 * half, 2 * (n - half)), high, high, False)
+    yield Block("M")
+    yield Difference("a_lo < a_hi", d, low, high)
+    yield Part(square(half, OF_M, values), middle, d, d, False)
+    yield Block("L + H - M")
+    yield Recombine(half, middle, ())
+
+
+def square(n: int, prefix: str, values: Values) -> Plan:
+    """The plan of a part of n limbs."""
+    given = {parameter.name: values.text(prefix + parameter.name) for parameter in sweeps.PARAMETERS}
+    return values.part("sweeps", "sqr", n, sweeps.fitted(n, given))
+
+
+# ---- for the search ------------------------------------------------------------------------------------------------
+
+
+def fitted(n: int, given: Mapping[str, str]) -> dict[str, str]:
+    """Parameters found for another size, made to fit this one."""
+    return whole(sweeps.fitted(larger(n), part(given, "")), sweeps.fitted(larger(n), part(given, OF_M)))
+
+
+def changed(n: int, given: Mapping[str, str], rng: Random) -> dict[str, str]:
+    """One random change of the blocks, those of M twice as often."""
+    outer, middle = part(given, ""), part(given, OF_M)
+    if rng.randrange(3):
+        return whole(outer, sweeps.changed(larger(n), middle, rng))
+    return whole(sweeps.changed(larger(n), outer, rng), middle)
+
+
+def part(given: Mapping[str, str], prefix: str) -> dict[str, str]:
+    """The parameters of the sweeps of L and H, or of M."""
+    return {parameter.name: given[prefix + parameter.name] for parameter in sweeps.PARAMETERS}
+
+
+def whole(outer: Mapping[str, str], middle: Mapping[str, str]) -> dict[str, str]:
+    """Both as parameters of this method."""
+    return {**outer, **{OF_M + name: value for name, value in middle.items()}}
