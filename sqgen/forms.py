@@ -251,10 +251,11 @@ class Atoms:
                 limit *= 8
         return False
 
-    def settle(self, form: Form, *, thorough: bool = True) -> bool:
+    def settle(self, form: Form, *, thorough: bool = True, sought: bool = False) -> bool:
         """Find carries in the form that are always zero, or always what a sign is, and make that their relation.
 
-        Code drops such carries: the last one of a square, and the last borrow of a conditional negation.
+        Code drops such carries: the last one of a square, and the last borrow of a conditional negation.  `sought`: a
+        bound of what they were carried out of has been looked for in vain.
         """
         factors = {factor for atom in form for factor in self.factors.get(atom, (atom,))}
         carries = [atom for atom in sorted(factors) if self.is_bit(atom) and self._carried(atom)]
@@ -264,7 +265,8 @@ class Atoms:
                 key = (carry, ways.__name__, self.given)
                 if key not in self.settled:
                     self.settled.add(key)
-                    value = self._settled_value(carry, ways, budget)
+                    zero = not (sought and ways == self.within) and ways({carry: 1}, 0, 0, {}, budget)
+                    value = ZERO if zero else self._sign_equal_to(carry)
                     if value is not None:
                         self.define((carry,), (1,), value)
                         found = True
@@ -277,10 +279,8 @@ class Atoms:
         relation = self.relation.get(atom)
         return relation is not None and len(relation.digits) > 1 and relation.digits[-1] == atom
 
-    def _settled_value(self, carry: int, ways: Callable[..., bool], budget: int) -> Form | None:
-        """What a carry always is: zero, or the latest sign before it."""
-        if ways({carry: 1}, 0, 0, {}, budget):
-            return ZERO
+    def _sign_equal_to(self, carry: int) -> Form | None:
+        """The latest sign before the carry, if the carry is always what that is."""
         sign = max((sign for sign in self.signs if sign < carry), default=None)
         if sign and all(self.within({carry: 1}, value, value, {sign: value}, self.small) for value in (0, 1)):
             return {sign: 1}

@@ -170,7 +170,7 @@ class State:
             if digit is None:
                 found += self.fresh(rest, widths[index:], signs[index:], pointer)
                 if self.atoms.signs and widths[-1] == 1 and not pointer and self.ignored(slots[-1]):
-                    self.atoms.settle(found[-1], thorough=bool(self.calls))
+                    self.atoms.settle(found[-1], thorough=bool(self.calls), sought=True)
                 return found
             found.append(digit[0])
             rest = digit[1]
