@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, cast
 
 from .contract import Contract
-from .forms import BUDGET, ONE, ZERO, Atoms, Form, combine, substitute
+from .forms import BUDGET, Atoms
+from .linear import ONE, ZERO, Form, combine, substitute
 from .meaning import LOCAL, LOST
 
 ANY = 1 << 64  # beyond every value that a pointer's overflow can have
