@@ -1,8 +1,8 @@
-"""Linear forms with integer coefficients over atoms: the values of the proof, and what can be said of their range.
+"""The atoms of a proof: what its linear forms are made of, and what can be said of the range of these.
 
-An atom is an unknown integer with a range: an operand limb, a pointer, a product of atoms, or a digit of an
-equation.  Digits come with their *relation*: digits, each times its weight, sum to a form over earlier atoms.  Two
-directions of use make everything else:
+An atom is an unknown integer with a range: an operand limb, a pointer, a product of atoms, a number with a name, or a
+digit of an equation.  Digits come with their *relation*: digits, each times its weight, sum to a form over earlier
+atoms.  Two directions of use make everything else:
 
 * `reduce` replaces the lowest digit of each relation by the rest of it, latest relation first.  In a sum in which low
   digit and carry occur in the right proportion the carry cancels, and the form comes down to operand limbs.
@@ -14,26 +14,14 @@ directions of use make everything else:
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from heapq import heappop, heappush
 
+from .linear import ONE, ZERO, Form, Relation, combine
+from .ranges import Bounds
 from .reduction import Reduction
 
-Form = dict[int, int]  # atom -> coefficient; never changed once made
-ONE = 0  # the atom that is always 1
 BUDGET = 100_000  # terms touched at most to show one carry impossible while walking
 SMALL = 4_000  # terms touched at most before other ways are tried; more in large functions
 MANY = 100  # times as many at most to reduce what carries came from
-ZERO: Form = {}
-
-
-@dataclass(frozen=True)
-class Relation:
-    """sum(weight * digit) = form, the lowest digit (of weight 1) first."""
-
-    digits: tuple[int, ...]
-    weights: tuple[int, ...]
-    form: Form
 
 
 class Atoms:
@@ -50,8 +38,8 @@ class Atoms:
         self._products: dict[tuple[int, ...], int] = {}  # by their factors
         self._multiples: dict[int, dict[int, int]] = {}
         self._pivots: list[int] = [-1]  # latest factor with a lowest digit's relation, -1 for none
-        self._names: dict[tuple[int, frozenset[tuple[int, int]]], int] = {}
-        self.rank: list[int] = [0]  # the atom itself; less where it may as well have been made earlier
+        self._names: dict[tuple[int, frozenset[tuple[int, int]]], int] = {}  # of forms, by function (`given`)
+        self.rank: list[int] = [0]  # the atom itself; of a name the latest atom in it: signs go before numbers
         self._rests: dict[int, Form] = {}  # what lowest digits are equal to
         self.parts: dict[int, Form] = {}  # of an atom that was taken apart later, as the bit that BST copies
         self.settled: set[tuple[int, str, int]] = set()  # carries that `settle` has looked at, and how
@@ -92,7 +80,10 @@ class Atoms:
                 self._pivots[product] = max(lowest, self._pivots[product], key=self.order)
 
     def named(self, form: Form) -> int:
-        """The atom that stands for the form, in the function that is being executed."""
+        """The atom that stands for the form, in the function that is being executed.
+
+        It is replaced as late as what it stands for, so that all signs and digits are gone by then.
+        """
         if len(form) == 1:
             ((atom, coefficient),) = form.items()
             if coefficient == 1:
@@ -243,7 +234,7 @@ class Atoms:
         """
         limit = 8 * self.small
         while limit <= (budget or MANY * self.small):
-            search = _Bounds(self, form, fixed)
+            search = Bounds(self, form, fixed)
             if search.reduced_until(lambda least, greatest: low <= least and greatest <= high, limit):
                 return True
             rest = {atom: c for atom, c in search.form.items() if atom not in search.below}
@@ -251,10 +242,11 @@ class Atoms:
                 limit *= 8
         return False
 
-    def settle(self, form: Form, *, thorough: bool = True) -> bool:
+    def settle(self, form: Form, *, thorough: bool = True, sought: bool = False) -> bool:
         """Find carries in the form that are always zero, or always what a sign is, and make that their relation.
 
-        Code drops such carries: the last one of a square, and the last borrow of a conditional negation.
+        Code drops such carries: the last one of a square, and the last borrow of a conditional negation.  `sought`: a
+        bound of what they were carried out of has been looked for in vain.
         """
         factors = {factor for atom in form for factor in self.factors.get(atom, (atom,))}
         carries = [atom for atom in sorted(factors) if self.is_bit(atom) and self._carried(atom)]
@@ -264,7 +256,8 @@ class Atoms:
                 key = (carry, ways.__name__, self.given)
                 if key not in self.settled:
                     self.settled.add(key)
-                    value = self._settled_value(carry, ways, budget)
+                    zero = not (sought and ways == self.within) and ways({carry: 1}, 0, 0, {}, budget)
+                    value = ZERO if zero else self._sign_equal_to(carry)
                     if value is not None:
                         self.define((carry,), (1,), value)
                         found = True
@@ -277,10 +270,8 @@ class Atoms:
         relation = self.relation.get(atom)
         return relation is not None and len(relation.digits) > 1 and relation.digits[-1] == atom
 
-    def _settled_value(self, carry: int, ways: Callable[..., bool], budget: int) -> Form | None:
-        """What a carry always is: zero, or the latest sign before it."""
-        if ways({carry: 1}, 0, 0, {}, budget):
-            return ZERO
+    def _sign_equal_to(self, carry: int) -> Form | None:
+        """The latest sign before the carry, if the carry is always what that is."""
         sign = max((sign for sign in self.signs if sign < carry), default=None)
         if sign and all(self.within({carry: 1}, value, value, {sign: value}, self.small) for value in (0, 1)):
             return {sign: 1}
@@ -288,7 +279,7 @@ class Atoms:
 
     def _shown(self, form: Form, fixed: Mapping[int, int], budget: int, wanted: Callable[[int, int], bool]) -> bool:
         """Whether bounds as wanted are found with `budget` terms touched, and while not too many were in vain."""
-        search = _Bounds(self, form, fixed)
+        search = Bounds(self, form, fixed)
         low, high = search.least(), search.greatest()
         while not wanted(low, high):
             if search.touched > min(budget, MANY * self.most - self.in_vain) or not search.expand():
@@ -296,152 +287,3 @@ class Atoms:
                 return False
             low, high = max(low, search.least()), min(high, search.greatest())
         return True
-
-
-class _Bounds:
-    """A form divided by 2^shift, with its range kept up to date while digits are replaced by their definitions."""
-
-    def __init__(self, atoms: Atoms, form: Form, fixed: Mapping[int, int]) -> None:
-        self.atoms, self.fixed = atoms, fixed
-        self.form: dict[int, int] = {}
-        self.shift = 0
-        self.low = self.high = 0
-        self.heap: list[tuple[bool, int]] = []  # highest digits before all others, later atoms before earlier ones
-        self.seen: set[int] = set()
-        self.below: set[int] = set()  # digits below those that `expand_carries` replaced
-        self.touched = 0  # terms changed so far
-        for atom, coefficient in form.items():
-            self.add(atom, coefficient)
-
-    def least(self) -> int:
-        return -(-self.low >> self.shift)
-
-    def greatest(self) -> int:
-        return self.high >> self.shift
-
-    def add(self, atom: int, coefficient: int) -> None:
-        """Add coefficient * atom / 2^shift; an atom that this case has fixed is a number."""
-        if atom in self.fixed:
-            atom, coefficient = ONE, coefficient * self.fixed[atom]
-        elif atom in self.atoms.parts:
-            for part, weight in self.atoms.parts[atom].items():
-                self.add(part, coefficient * weight)
-            return
-        before = self.form.get(atom, 0)
-        after = before + coefficient
-        least, greatest = self.atoms.low[atom], self.atoms.high[atom]
-        self.low += (after * least if after > 0 else after * greatest) - (
-            before * least if before > 0 else before * greatest
-        )
-        self.high += (after * greatest if after > 0 else after * least) - (
-            before * greatest if before > 0 else before * least
-        )
-        if after:
-            self.form[atom] = after
-            if atom not in self.seen:
-                self.seen.add(atom)
-                relation = self.atoms.relation.get(atom)
-                heappush(self.heap, (relation is None or relation.digits[-1] != atom, -atom))
-        else:
-            self.form.pop(atom, None)
-
-    def expand(self) -> bool:
-        """Replace one atom that has a definition; False if there is none."""
-        while self.heap:
-            atom = -heappop(self.heap)[1]
-            self.seen.discard(atom)
-            coefficient = self.form.get(atom)
-            found = None if coefficient is None else self.definition(atom)
-            if coefficient is not None and found is not None:
-                self.replace(atom, coefficient, *found)
-                return True
-        return False
-
-    def reduced_until(self, wanted: Callable[[int, int], bool], budget: int) -> bool:
-        """Replace all highest digits, then lowest ones, latest first, until the range is as wanted, or `budget` terms
-        are touched.
-
-        The digits below the highest ones stay: together they are what is left when those have been carried out.
-        """
-        least, greatest = self.least(), self.greatest()
-        self.expand_carries()
-        reduction = Reduction(self.atoms, self.form, self.fixed, self.atoms.given, kept=self.below)
-        looked = 0  # terms touched when the range was last looked at, which costs as many terms as there are
-        while reduction.digits and self.touched + reduction.touched <= budget:
-            reduction.step()
-            if reduction.touched - looked >= len(reduction.form) or not reduction.digits:
-                looked = reduction.touched
-                self.low, self.high = self.atoms.range(reduction.form)
-                least, greatest = max(least, self.least()), min(greatest, self.greatest())
-                if wanted(least, greatest):
-                    return True
-        self.touched += reduction.touched
-        self.form = {atom: c for atom, c in reduction.form.items() if c}
-        return False
-
-    def expand_carries(self) -> None:
-        """Replace highest digits until there are none; the digits below them are kept apart."""
-        while self.heap and not self.heap[0][0]:
-            atom = -heappop(self.heap)[1]
-            self.seen.discard(atom)
-            coefficient = self.form.get(atom)
-            found = None if coefficient is None else self.definition(atom)
-            if coefficient is not None and found is not None:
-                self.below.update(self.atoms.relation[atom].digits[:-1])
-                self.replace(atom, coefficient, *found)
-
-    def definition(self, atom: int) -> tuple[Form, int] | None:
-        """(form, weight): weight * atom = form, for a highest digit, for a lowest one whose highest is fixed, and for a
-        product with any lowest one: carries inside products are left alone, so that they can cancel."""
-        if atom < self.atoms.given:
-            return None
-        if atom in self.atoms.factors:
-            product = self.atoms.reduced(atom, self.fixed)
-            return None if product is None else (product, 1)
-        relation = self.atoms.relation.get(atom)
-        if relation is None or (atom != relation.digits[-1] and relation.digits[-1] not in self.fixed):
-            return None
-        if len(relation.form) == 1 and self.atoms.parts.keys() >= relation.form.keys():
-            return None  # it would bring the whole back, of which this is a part
-        weights = dict(zip(relation.digits, relation.weights, strict=True))
-        weight = weights.pop(atom)
-        return combine([(1, relation.form), (-1, weights)]), weight
-
-    def replace(self, atom: int, coefficient: int, form: Form, weight: int) -> None:
-        """Replace `atom` by form / weight."""
-        places = abs(weight).bit_length() - 1
-        common = min(places, (coefficient & -coefficient).bit_length() - 1)
-        grow = places - common
-        self.touched += len(form)
-        self.add(atom, -coefficient)
-        if grow:
-            self.touched += len(self.form)
-            self.shift += grow
-            self.low <<= grow
-            self.high <<= grow
-            for other in self.form:
-                self.form[other] <<= grow
-        factor = (coefficient << grow >> places) * (1 if weight > 0 else -1)
-        for other, value in form.items():
-            self.add(other, factor * value)
-
-
-def combine(terms: Sequence[tuple[int, Form]]) -> Form:
-    """sum(coefficient * form)."""
-    total: Form = {}
-    for coefficient, form in terms:
-        for atom, value in form.items():
-            after = total.get(atom, 0) + coefficient * value
-            if after:
-                total[atom] = after
-            else:
-                total.pop(atom, None)
-    return total
-
-
-def substitute(form: Form, atom: int, value: int) -> Form:
-    """The form with an atom's value put in."""
-    if atom not in form:
-        return form
-    rest = {other: coefficient for other, coefficient in form.items() if other != atom}
-    return combine([(1, rest), (form[atom] * value, {ONE: 1})])

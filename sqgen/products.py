@@ -15,7 +15,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import gcd
 
-from .forms import ONE, Atoms, Form, combine
+from .forms import Atoms
+from .linear import ONE, Form, combine
 from .symbolic import Call, Place, State
 
 SHORT = 6  # terms for each limb that a number may have to be taken for what it was computed from

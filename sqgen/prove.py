@@ -15,7 +15,8 @@ from collections.abc import Mapping, Sequence
 from .code import flags_read, flags_written
 from .contract import Contract, Fault, Verdict
 from .encode import DecodeError, Instr, decode
-from .forms import ONE, ZERO, Atoms, Form, combine
+from .forms import Atoms
+from .linear import ONE, ZERO, Form, combine
 from .meaning import LOST
 from .overlap import overlap
 from .products import called, resumed, returned

@@ -7,7 +7,8 @@ from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .forms import Atoms, Form
+    from .forms import Atoms
+    from .linear import Form
 
 
 class Reduction:

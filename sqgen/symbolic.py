@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, cast
 
 from .contract import Contract
-from .forms import BUDGET, ONE, ZERO, Atoms, Form, combine, substitute
+from .forms import BUDGET, Atoms
+from .linear import ONE, ZERO, Form, combine, substitute
 from .meaning import LOCAL, LOST
 
 ANY = 1 << 64  # beyond every value that a pointer's overflow can have
@@ -170,7 +171,7 @@ class State:
             if digit is None:
                 found += self.fresh(rest, widths[index:], signs[index:], pointer)
                 if self.atoms.signs and widths[-1] == 1 and not pointer and self.ignored(slots[-1]):
-                    self.atoms.settle(found[-1], thorough=bool(self.calls))
+                    self.atoms.settle(found[-1], thorough=bool(self.calls), sought=True)
                 return found
             found.append(digit[0])
             rest = digit[1]

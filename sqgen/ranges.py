@@ -1,0 +1,141 @@
+"""The range of a form, found by replacing digits by what they are digits of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING
+
+from .linear import ONE, Form, combine
+from .reduction import Reduction
+
+if TYPE_CHECKING:
+    from .forms import Atoms
+
+
+class Bounds:
+    """A form divided by 2^shift, with its range kept up to date while digits are replaced by their definitions."""
+
+    def __init__(self, atoms: Atoms, form: Form, fixed: Mapping[int, int]) -> None:
+        self.atoms, self.fixed = atoms, fixed
+        self.form: dict[int, int] = {}
+        self.shift = 0
+        self.low = self.high = 0
+        self.heap: list[tuple[bool, int]] = []  # highest digits before all others, later atoms before earlier ones
+        self.seen: set[int] = set()
+        self.below: set[int] = set()  # digits below those that `expand_carries` replaced
+        self.touched = 0  # terms changed so far
+        for atom, coefficient in form.items():
+            self.add(atom, coefficient)
+
+    def least(self) -> int:
+        return -(-self.low >> self.shift)
+
+    def greatest(self) -> int:
+        return self.high >> self.shift
+
+    def add(self, atom: int, coefficient: int) -> None:
+        """Add coefficient * atom / 2^shift; an atom that this case has fixed is a number."""
+        if atom in self.fixed:
+            atom, coefficient = ONE, coefficient * self.fixed[atom]
+        elif atom in self.atoms.parts:
+            for part, weight in self.atoms.parts[atom].items():
+                self.add(part, coefficient * weight)
+            return
+        before = self.form.get(atom, 0)
+        after = before + coefficient
+        least, greatest = self.atoms.low[atom], self.atoms.high[atom]
+        self.low += (after * least if after > 0 else after * greatest) - (
+            before * least if before > 0 else before * greatest
+        )
+        self.high += (after * greatest if after > 0 else after * least) - (
+            before * greatest if before > 0 else before * least
+        )
+        if after:
+            self.form[atom] = after
+            if atom not in self.seen:
+                self.seen.add(atom)
+                relation = self.atoms.relation.get(atom)
+                heappush(self.heap, (relation is None or relation.digits[-1] != atom, -atom))
+        else:
+            self.form.pop(atom, None)
+
+    def expand(self) -> bool:
+        """Replace one atom that has a definition; False if there is none."""
+        while self.heap:
+            atom = -heappop(self.heap)[1]
+            self.seen.discard(atom)
+            coefficient = self.form.get(atom)
+            found = None if coefficient is None else self.definition(atom)
+            if coefficient is not None and found is not None:
+                self.replace(atom, coefficient, *found)
+                return True
+        return False
+
+    def reduced_until(self, wanted: Callable[[int, int], bool], budget: int) -> bool:
+        """Replace all highest digits, then lowest ones, latest first, until the range is as wanted, or `budget` terms
+        are touched.
+
+        The digits below the highest ones stay: together they are what is left when those have been carried out.
+        """
+        least, greatest = self.least(), self.greatest()
+        self.expand_carries()
+        reduction = Reduction(self.atoms, self.form, self.fixed, self.atoms.given, kept=self.below)
+        looked = 0  # terms touched when the range was last looked at, which costs as many terms as there are
+        while reduction.digits and self.touched + reduction.touched <= budget:
+            reduction.step()
+            if reduction.touched - looked >= len(reduction.form) or not reduction.digits:
+                looked = reduction.touched
+                self.low, self.high = self.atoms.range(reduction.form)
+                least, greatest = max(least, self.least()), min(greatest, self.greatest())
+                if wanted(least, greatest):
+                    return True
+        self.touched += reduction.touched
+        self.form = {atom: c for atom, c in reduction.form.items() if c}
+        return False
+
+    def expand_carries(self) -> None:
+        """Replace highest digits until there are none; the digits below them are kept apart."""
+        while self.heap and not self.heap[0][0]:
+            atom = -heappop(self.heap)[1]
+            self.seen.discard(atom)
+            coefficient = self.form.get(atom)
+            found = None if coefficient is None else self.definition(atom)
+            if coefficient is not None and found is not None:
+                self.below.update(self.atoms.relation[atom].digits[:-1])
+                self.replace(atom, coefficient, *found)
+
+    def definition(self, atom: int) -> tuple[Form, int] | None:
+        """(form, weight): weight * atom = form, for a highest digit, for a lowest one whose highest is fixed, and for a
+        product with any lowest one: carries inside products are left alone, so that they can cancel."""
+        if atom < self.atoms.given:
+            return None
+        if atom in self.atoms.factors:
+            product = self.atoms.reduced(atom, self.fixed)
+            return None if product is None else (product, 1)
+        relation = self.atoms.relation.get(atom)
+        if relation is None or (atom != relation.digits[-1] and relation.digits[-1] not in self.fixed):
+            return None
+        if len(relation.form) == 1 and self.atoms.parts.keys() >= relation.form.keys():
+            return None  # it would bring the whole back, of which this is a part
+        weights = dict(zip(relation.digits, relation.weights, strict=True))
+        weight = weights.pop(atom)
+        return combine([(1, relation.form), (-1, weights)]), weight
+
+    def replace(self, atom: int, coefficient: int, form: Form, weight: int) -> None:
+        """Replace `atom` by form / weight."""
+        places = abs(weight).bit_length() - 1
+        common = min(places, (coefficient & -coefficient).bit_length() - 1)
+        grow = places - common
+        self.touched += len(form)
+        self.add(atom, -coefficient)
+        if grow:
+            self.touched += len(self.form)
+            self.shift += grow
+            self.low <<= grow
+            self.high <<= grow
+            for other in self.form:
+                self.form[other] <<= grow
+        factor = (coefficient << grow >> places) * (1 if weight > 0 else -1)
+        for other, value in form.items():
+            self.add(other, factor * value)
