@@ -79,7 +79,7 @@ def block(n: int, first: int, end: int, order: str, filled: set[int]) -> Iterato
             filled |= {column for cell in run.cells for column in (cell.column, cell.column + 1)}
             runs.append(run)
     filled.add(end + 1)  # the carries that leave the block's own limbs
-    if len(runs[-1].cells) == 1 and order in "vr":
+    if runs and len(runs[-1].cells) == 1 and order in "vr":
         runs = late_tops(runs, end - 1)
     yield from runs
 
