@@ -170,7 +170,7 @@ def hints(task: Task, tries: int, seed: int) -> Hints:
     size, stays = len(task.registers), len(task.births)
 
     def price(found: Hints) -> float:
-        return place(task, found, size).cost
+        return place(task, found).cost
 
     def change(found: Hints, rng: random.Random) -> Hints:
         new = dict(found)
