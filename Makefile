@@ -8,7 +8,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 APT    := gcc libc6-dev gcc-avr avr-libc binutils-avr libsimavr-dev libelf-dev qemu-system-misc
 
-.PHONY: run test sim answers results pictures mutate sweep clean
+.PHONY: run test sim answers search results pictures mutate sweep clean
 
 run: $(VENV)/installed
 	$(BIN)/sqgen --isa avr --bits 192 --method sbd
@@ -25,6 +25,9 @@ sim: $(VENV)/tested-with packages
 
 answers: $(VENV)/installed  # search for the parameters in schedules/answers; takes minutes
 	$(BIN)/python -m sqgen.tune --isa avr
+
+search: $(VENV)/installed  # by chance, from a seed: docs/search.md; about an hour, and may be broken off
+	$(BIN)/python -m sqgen.search --isa avr --method sweeps
 
 mutate: $(VENV)/tested-with packages  # every single-instruction change of more and larger kernels; takes minutes
 	$(BIN)/python -m pytest -n auto -m mutate

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from sqgen.allocate import place
+from sqgen.allocate import meeting
 from sqgen.code import Builder, Code, Function, Label, Memory, Virtual
 from sqgen.errors import UserError
 from sqgen.plan import Block, Difference, Load, Part, Plan, Recombine, Slice
@@ -183,7 +183,7 @@ class InPlace:
             limbs = limbs_of(self.arriving(step.left, label), range(step.left.count))
         else:
             limbs = self.vectors[step.left.name]
-        product = [build.limb(f"m{i}", place=place(label.name, "give", i)) for i in range(step.into.count)]
+        product = [build.limb(f"m{i}", place=meeting(label.name, "give", i)) for i in range(step.into.count)]
         assert self.stream  # only squares are shared
         self.stream.wait()
         build.mark("rcall", label, *limbs, *product, reads=limbs, writes=product)
@@ -200,7 +200,7 @@ class InPlace:
         def load(index: int) -> Virtual | None:
             if index >= where.count:
                 return None
-            limb = self.build.limb(f"{where.name}{where.first + index}", place=place(label.name, "accept", index))
+            limb = self.build.limb(f"{where.name}{where.first + index}", place=meeting(label.name, "accept", index))
             self.build.memory("load", limb, Memory(where.name, where.first + index))
             return limb
 

@@ -1,14 +1,15 @@
 """Parity sweeps: blocks of columns in which products two columns apart are added in one carry run.
 
 A product is two limbs long, so products whose columns are two apart lie side by side, and one chain of additions takes
-them all.  A block is cut into layers with at most one cell in each column, a layer into the cells of even and those of
-odd columns: each is a *sweep*.  A sweep is seeded where the sum is still empty, and its last carry waits in the top
-product of the next sweep if that lies one column further.
+them all.  A block is cut into layers with at most one cell in each column, a layer into its even and its odd columns:
+each is a *sweep*.  Where the sum is still empty a sweep seeds it, and its last carry waits in the top product of the
+next sweep if that ends one column further.
 
-    columns  7 6 5 4 3 2 1 0
-                     b a c              n = 5: the sweeps a (columns 1, 3), b (column 2), then c, d of the next block
-                 d   a                  ...
-               *   *   *   *
+    columns  9 8 7 6 5 4 3 2 1
+                     a b a b a      n = 6, one block, order i: the row of a[0],
+                 c d c d            that of a[1],
+               e f e                that of a[2],
+             h g h                  the last two rows; the sweeps a, b, c, ... in turn
 
 `ends` are the columns where blocks end, `orders` how their layers follow each other, the last one repeated:
 
@@ -17,9 +18,10 @@ product of the next sweep if that lies one column further.
 * v, r: the first cell of each column, then the second one; from the diagonal outwards, towards the diagonal
 
 At the columns `stages`, when the blocks have come that far, the sum is doubled, the squares are added, and the limbs
-leave.  Odd stages end between the two limbs of a square, where its high limb waits and takes the carry of the squares.
+leave.  Stages that end at an even column let the carries wait in the low limb of the next square, at an odd one in the
+high limb of the last square.
 
-Cost: 5 for each cell, less 1 for each limb that is seeded, 2 or 3 for each block, 3 for each stage (avr_kernels.md).
+Cost: 5 cycles for each cell, less 1 for each limb that is seeded, about 2 for each block and 2 or 3 for each stage.
 """
 
 from __future__ import annotations

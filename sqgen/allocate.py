@@ -9,14 +9,14 @@ search, say otherwise for single stays.  What goes to a function on registers, o
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from .code import SPILLED, Arg, CodeError, Function, Memory, Op, Virtual
-from .residence import PressureError, Residence, residence
+from .residence import NEVER, PressureError, Residence, residence
 
-__all__ = ["Hints", "PressureError", "Task", "allocate", "allocate_all", "arrange", "verify"]
+__all__ = ["Hints", "PressureError", "Task", "allocate", "allocate_all", "meeting", "place", "places", "verify"]
 
 Hints = Mapping[int, str]  # number of a stay -> the register it should have
 
@@ -39,14 +39,14 @@ def allocate_all(
 def places(function: Function) -> dict[str, str]:
     """The registers of what an allocated function accepts and gives, by `place`."""
     return {
-        place(function.name, op.insn, index): str(register)
+        meeting(function.name, op.insn, index): str(register)
         for op in function.ops
         if op.insn in ("accept", "give")
         for index, register in enumerate(op.args)
     }
 
 
-def place(function: str, way: str, index: int) -> str:
+def meeting(function: str, way: str, index: int) -> str:
     """The name of the register in which a function accepts or gives a limb."""
     return f"{function} {way} {index}"
 
@@ -138,44 +138,42 @@ class Placed(NamedTuple):
 
 
 def best_place(task: Task, hints: Hints) -> Placed:
-    """A place for each stay in as few registers as pay."""
+    """A place for each stay, with as many saved registers as pay."""
     wanted = {stay: task.registers.index(register) for stay, register in hints.items() if register in task.registers}
     if wanted or task.fixed:
-        return arrange(task, wanted, len(task.registers))
-    free = sum(not price for price in task.price)
-    found = [arrange(task, wanted, size) for size in range(max(free, peak(task)), len(task.registers) + 1)]
-    return min(found, key=lambda placed: placed.cost)
+        return place(task, wanted)
+    saved = [register for register, price in enumerate(task.price) if price]
+    tried = (attempt(task, wanted, frozenset(saved[count:])) for count in range(len(saved)))
+    return min((*filter(None, tried), place(task, wanted)), key=lambda placed: placed.cost)
 
 
-def peak(task: Task) -> int:
-    """How many stays there are at one time, at most; all registers where some open late."""
-    if any(task.opening):
-        return len(task.registers)
-    changes = sorted([(birth, 1) for birth in task.births] + [(death, -1) for death in task.deaths])
-    most = now = 0
-    for _, change in changes:
-        now += change
-        most = max(most, now)
-    return most
+def place(task: Task, hints: Mapping[int, int]) -> Placed:
+    """A place for each stay in all registers there are."""
+    placed = attempt(task, hints, frozenset())
+    assert placed, "residence has seen to it that there are enough"
+    return placed
 
 
-def arrange(task: Task, hints: Mapping[int, int], size: int) -> Placed:
-    """A place for each stay, the latest where `hints` say, in the first `size` registers only."""
+def attempt(task: Task, hints: Mapping[int, int], avoided: Set[int]) -> Placed | None:
+    """A place for each stay, where `hints` say if that is free, None if it takes the registers to be avoided."""
     births, deaths, mates, neighbours, low = task.births, task.deaths, task.mates, task.neighbours, task.low
-    until = list(task.opening)  # when a register is free
+    registers = range(len(task.registers))
+    until = [NEVER if r in avoided else opening for r, opening in enumerate(task.opening)]  # when a register is free
     where = [-1] * len(births)
     used = [not price for price in task.price]
     broken = 0
     for stay, birth in enumerate(births):
         if where[stay] >= 0:
             continue
-        free = [register for register in range(size) if until[register] <= birth]
+        free = [register for register in registers if until[register] <= birth]
         if task.fixed:
             free = reserved(task, stay, free)
+        if not free:
+            return None
         mate, death = mates[stay], deaths[stay]
         hinted = hints.get(stay, -1)
         if mate >= 0:
-            spans = [r for r in free if low[r] and neighbours[r] < size and until[neighbours[r]] <= birth]
+            spans = [r for r in free if low[r] and until[neighbours[r]] <= birth]
             if spans:
                 register = (
                     hinted if hinted in spans else min(spans, key=lambda r: not (used[r] and used[neighbours[r]]))

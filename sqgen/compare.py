@@ -154,7 +154,9 @@ def points(request: Spec, method: str) -> list[Spec]:
     ]
     combined = [{**best, **dict(choice)} for choice in itertools.product(*words)]
     tried = [best, *combined, *({**each, name: value} for name, value in numbers for each in combined)]
-    if op not in methods.method(method).OPS:  # a method for products that squares: one point shows what that is worth
+    # A method for products that squares: one point shows what that is worth.  Parameters that chance found have no
+    # neighbours worth a look, or it would have found them.
+    if op not in methods.method(method).OPS or methods.searched(method):
         tried = [best]
     found: dict[object, Spec] = {}
     for parameters in tried:

@@ -9,7 +9,7 @@ import pytest
 
 from sqgen import cover, methods
 from sqgen.cover import CoverError
-from sqgen.plan import Apart, Double, Gather, Join, Load, Plan, Product, Step, Store
+from sqgen.plan import Apart, Double, Gather, Join, Load, Plan, Product, Run, Step, Store
 
 SQUARE: tuple[Step, ...] = (
     Product(0, 1),
@@ -157,3 +157,36 @@ def test_a_sum_that_was_apart_counts_twice() -> None:
 def test_a_sum_that_is_lost_or_doubled_wrongly_is_found(steps: tuple[Step, ...], says: str) -> None:
     with pytest.raises(CoverError, match=says):
         check("sqr", steps)
+
+
+RUN = Run((Product(0, 1), Product(0, 3)))
+OF_FOUR: tuple[Step, ...] = (
+    RUN,
+    Run((Product(0, 2),)),
+    Run((Product(1, 2), Product(2, 3))),
+    Run((Product(1, 3),)),
+    Double(0, 8),
+    *(Product(i, i) for i in range(4)),
+    *map(Store, range(8)),
+)
+
+
+def test_the_cells_of_runs_count() -> None:
+    cover.check(Plan("sqr", 4, "m", (), OF_FOUR))
+    with pytest.raises(CoverError, match=r"cell \(0, 2\) counts 0 times"):
+        cover.check(Plan("sqr", 4, "m", (), tuple(step for step in OF_FOUR if step != Run((Product(0, 2),)))))
+
+
+@pytest.mark.parametrize(
+    ("run", "complaint"),
+    [
+        (Run(()), "not two apart"),
+        (Run((Product(0, 1), Product(0, 2))), "not two apart"),
+        (Run((Product(0, 3), Product(0, 1))), "not two apart"),
+        (Run((Product(0, 1, times=2), Product(0, 3))), "added 2 times"),
+        (Run((Product(0, 1, caught=True), Product(0, 3))), "carry caught"),
+    ],
+)
+def test_a_run_is_of_neighbours_each_added_once(run: Run, complaint: str) -> None:
+    with pytest.raises(CoverError, match=complaint):
+        cover.check(Plan("sqr", 4, "m", (), (run, *OF_FOUR[1:])))
