@@ -66,7 +66,7 @@ class Module:
     def function(self, name: str, build: Builder, plan: Plan) -> Function:
         looped = any(isinstance(step, Recombine) and step.turn for step in plan.steps)
         registers = tuple(r for r in pool(self.isa, pointers(plan)) if not (looped and r == COUNTER))
-        return Function(name, tuple(build.ops), registers)
+        return Function(name, tuple(build.ops), registers, plan)
 
     def body(self, build: Builder, plan: Plan) -> None:
         """The steps of a plan, its pointers set."""

@@ -9,11 +9,12 @@ search, say otherwise for single stays.  What goes to a function on registers, o
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from .code import SPILLED, Arg, CodeError, Function, Memory, Op, Virtual
+from .plan import Plan
 from .residence import NEVER, PressureError, Residence, residence
 
 __all__ = ["Hints", "PressureError", "Task", "allocate", "allocate_all", "meeting", "place", "places", "verify"]
@@ -24,14 +25,14 @@ SAVE = 4  # cost of a register that must be saved and restored
 
 
 def allocate_all(
-    functions: Sequence[Function], saved: Sequence[str], pairs: Mapping[str, str], hints: Hints | None = None
+    functions: Sequence[Function], saved: Sequence[str], pairs: Mapping[str, str], hints: Callable[[Plan], Hints]
 ) -> list[Function]:
-    """All functions of a kernel: what is called stands after its callers, and chooses the registers between them.
-    `hints` are for the entry."""
+    """All functions of a kernel: what is called stands after its callers, and chooses the registers between them."""
     chosen: dict[str, str] = {}
     done: list[Function] = []
     for function in reversed(functions):
-        done.append(allocate(function, saved, pairs, hints if function is functions[0] else None, chosen))
+        own = hints(function.plan) if function.plan else {}
+        done.append(allocate(function, saved, pairs, own, chosen))
         chosen |= places(done[-1])
     return done[::-1]
 

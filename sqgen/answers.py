@@ -16,7 +16,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from . import methods
 from .places import folder
+from .plan import Plan
 from .table import Isa
 
 CYCLES, HINTS = "cycles", "hints"
@@ -54,6 +56,15 @@ def hints(isa: Isa, method: str, op: str, bits: int, parameters: Mapping[str, st
     row = rows(isa, method, op).get(str(bits), {})
     pairs = (pair.split(":") for pair in str(row.get(HINTS, "")).split())
     return {int(stay): register for stay, register in pairs} if given(row) == parameters else {}
+
+
+def hints_of(isa: Isa, plan: Plan) -> dict[int, str]:
+    """Which stays should have which registers in a function that does this plan."""
+    bits = plan.limbs * isa.limb_bits
+    known = given(rows(isa, plan.method, plan.op).get(str(bits), {}))
+    standard = methods.defaults(plan.method, plan.limbs)
+    same = {**standard, **known} == {**standard, **dict(plan.parameters)}
+    return hints(isa, plan.method, plan.op, bits, known) if same else {}
 
 
 def spelled(hints: Mapping[int, str]) -> str:

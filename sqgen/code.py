@@ -11,6 +11,7 @@ import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from .plan import Plan
 from .statements import Equation, Zero
 from .table import Insn, Isa
 
@@ -101,11 +102,15 @@ class Op:
 
 @dataclass(frozen=True)
 class Function:
-    """Straight-line operations; `pool` are the registers the allocator may use, in order of preference."""
+    """Straight-line operations; `pool` are the registers the allocator may use, in order of preference.
+
+    `plan`: what it does from beginning to end, if its operands are in memory; hints may be known for that.
+    """
 
     name: str
     ops: tuple[Op, ...]
     pool: tuple[str, ...]
+    plan: Plan | None = None
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from . import allocate, frame, methods
@@ -49,8 +49,8 @@ class Compiled:
         return not any(line.target for line in self.lines)
 
 
-def compile_plan(plan: Plan, isa: Isa, hints: allocate.Hints | None = None) -> Compiled:
-    """Bytes for a plan, not yet proved.  `hints` to the allocator are for the entry.
+def compile_plan(plan: Plan, isa: Isa, hints: Callable[[Plan], allocate.Hints] = lambda plan: {}) -> Compiled:
+    """Bytes for a plan, not yet proved.  `hints` says what is known for a function that does a plan.
 
     Raises PressureError where the registers do not suffice, UserError for parts that the instruction set's idioms
     cannot form, or that lie too far apart.

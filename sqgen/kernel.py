@@ -116,16 +116,16 @@ def candidates(spec: Spec) -> list[Compiled]:
     for name in names:
         for given in points(spec, name):
             try:
-                plans.append((plan(spec, name, given), given))
+                plans.append(plan(spec, name, given))
             except UserError as error:
                 failures.append(error)
     found: list[Compiled] = []
-    sized = [(least_bytes(each, contract.isa), each, given) for each, given in plans]
-    for least, each, given in sorted(sized, key=operator.itemgetter(0)):
+    hints = functools.partial(answers.hints_of, contract.isa)
+    sized = [(least_bytes(each, contract.isa), each) for each in plans]
+    for least, each in sorted(sized, key=operator.itemgetter(0)):
         if found and least > worthwhile(spec, found):
             continue
         try:
-            hints = answers.hints(contract.isa, each.method, contract.op, bits, given)
             found.append(compile_plan(each, contract.isa, hints))
         except UserError as error:
             failures.append(error)

@@ -14,7 +14,7 @@ import functools
 import math
 import operator
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -23,7 +23,7 @@ from rich.progress import track
 
 from . import answers, measure, methods
 from .allocate import Task, best_place, place
-from .compile import compile_plan
+from .compile import Compiled, compile_plan
 from .errors import UserError
 from .idioms import idioms
 from .plan import Plan
@@ -141,7 +141,7 @@ class Job:
         """An answer: the parameters, the hints found for them if they help, and the cycles of a call."""
         plan, (_, task) = self.plan(given), self.task(given)
         found = {stay: task.registers[register] for stay, register in hints(task, tries, self.seed).items()}
-        plain, hinted = (measure.cycles(compile_plan(plan, self.isa, each), self.core) for each in ({}, found))
+        plain, hinted = (measure.cycles(self.compiled(plan, each), self.core) for each in ({}, found))
         if hinted < plain:
             return {**given, answers.HINTS: answers.spelled(found), answers.CYCLES: hinted}
         return {**given, answers.CYCLES: plain}
@@ -157,11 +157,14 @@ class Job:
             rows.append(self.priced(known[str(self.bits)]))
         return min(rows, key=lambda row: int(row[answers.CYCLES]))
 
+    def compiled(self, plan: Plan, hints: Mapping[int, str]) -> Compiled:
+        return compile_plan(plan, self.isa, lambda which: hints)
+
     def priced(self, row: answers.Row) -> answers.Row:
         """An answer with the cycles that it takes now."""
         given = answers.given(row)
         found = answers.hints(self.isa, self.method, self.op, self.bits, given)
-        compiled = compile_plan(self.plan(given), self.isa, found)
+        compiled = self.compiled(self.plan(given), found)
         return {**row, answers.CYCLES: measure.cycles(compiled, self.core)}
 
 

@@ -41,7 +41,7 @@ def cost(which: Isa, op: str, limbs: int, method: str, parameters: Given) -> int
     """Cycles of a call on the default core, None if it cannot be compiled: registers or reach do not suffice."""
     known = functools.partial(answers.of_part, which)
     try:
-        hints = answers.hints(which, method, op, limbs * which.limb_bits, parameters)
+        hints = functools.partial(answers.hints_of, which)
         compiled = compile_plan(methods.plan(op, limbs, method, parameters, known), which, hints)
     except UserError:
         return None
