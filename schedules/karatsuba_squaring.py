@@ -22,9 +22,8 @@ from sqgen.errors import UserError
 from sqgen.methods import Parameter, Values
 from sqgen.plan import Block, Difference, Part, Plan, Recombine, Slice, Step
 
-from .karatsuba import enough, points, rolled
-
-__all__ = ["OPS", "PARAMETERS", "REFERENCE", "TITLE", "compact", "points", "steps"]
+from . import karatsuba
+from .karatsuba import enough, rolled
 
 TITLE = "Karatsuba squaring, three squares"
 REFERENCE = "HS15"
@@ -35,7 +34,7 @@ PARAMETERS = (
         "leaf",
         "the method of the innermost squares",
         "sweeps",
-        choices=("sweeps", "sbd", "product-scanning", "lazy-doubling"),
+        choices=("sweeps", "streamed-karatsuba", "sbd", "product-scanning", "lazy-doubling"),
     ),
     Parameter(
         "parts",
@@ -48,7 +47,18 @@ PARAMETERS = (
     Parameter("split", "limbs of the low part at the outermost level, at least half", lambda n: str(n - n // 2)),
 )
 
+STREAMED = range(20, 45)  # limbs of a part that streamed-karatsuba may be the best for
 SHARED = 8  # limbs of a square that a function has in registers, operand and result
+
+
+def points(n: int) -> list[dict[str, str]]:
+    """Levels down to parts of some limbs, the innermost in place or called, or the best of its own kind called."""
+    streamed = [
+        {"leaf": "streamed-karatsuba", "levels": str(levels), "parts": "calls"}
+        for levels in range(1, 6)
+        if -(-n >> levels) in STREAMED
+    ]
+    return [*karatsuba.points(n), *streamed]
 
 
 def compact(n: int) -> list[dict[str, str]]:
