@@ -34,6 +34,7 @@ from .avr_runs import clear
 from .avr_stream import Stream
 
 FAR = 300  # products after which a call no longer reaches what stands behind them
+IN_USE = 2  # registers beside those of a difference: one of a limb to be subtracted, one of a carry
 FEW = 4  # turns of a loop that are better written out
 FITTING = 8  # limbs of a half whose M fits the registers
 
@@ -64,9 +65,12 @@ class Module:
         return [*reversed(callers), *sorted(leaves, key=lambda each: len(each.ops))]
 
     def function(self, name: str, build: Builder, plan: Plan) -> Function:
+        return Function(name, tuple(build.ops), self.registers(plan), plan)
+
+    def registers(self, plan: Plan) -> tuple[str, ...]:
+        """Those that a plan's function may use for limbs."""
         looped = any(isinstance(step, Recombine) and step.turn for step in plan.steps)
-        registers = tuple(r for r in pool(self.isa, pointers(plan)) if not (looped and r == COUNTER))
-        return Function(name, tuple(build.ops), registers, plan)
+        return tuple(r for r in pool(self.isa, pointers(plan)) if not (looped and r == COUNTER))
 
     def body(self, build: Builder, plan: Plan) -> None:
         """The steps of a plan, its pointers set."""
@@ -284,7 +288,9 @@ class Calling:
         loop = self.loop({self.walks[name]: name for name in (base, "r")})
         if step.into.count <= FEW * loop.group:
             loop = replace(loop, looped=False, group=GROUP)
-        sign = stored_difference(loop, step, self.zero)
+        uneven = step.right.count < step.into.count  # which takes a register for zero
+        room = len(self.module.registers(self.plan)) - IN_USE - uneven - len(self.signs)
+        sign = stored_difference(loop, step, self.zero, room)
         self.signs.append(sign)
         if len(self.signs) == 2:
             self.build.emit("eor", sign, self.signs[0], comment="all ones if M is to be added")
