@@ -12,11 +12,12 @@ from dataclasses import dataclass, field, replace
 
 from sqgen.code import Builder, Memory, Virtual
 
-from .avr_karatsuba import GROUP, Buffer, Chain, Loop, limbs_of
+from .avr_karatsuba import Buffer, Chain, Loop, limbs_of
 from .avr_leaf import store
 from .avr_runs import clear
 
 TIGHT = 3  # limbs at a time where M is in registers as well
+REACHED = 32  # limbs that a pointer reaches without being moved, whatever lies between
 SPAN = 48  # limbs of a half above which a pointer does not reach both halves of M
 
 
@@ -71,6 +72,8 @@ class Recombination:
         self.middle, self.sign, self.zero = middle, sign, zero
         self.low = Buffer(self.build, "r", 0, 2 * half)
         self.high = Buffer(self.build, "r", 2 * half, 2 * rest)
+        columns = range(0) if loop.looped else range(3 * half, 2 * half + 2 * rest)
+        self.above_middle = [self.build.limb(f"r{column}", Memory("r", column)) for column in columns]
         self.sums = loop.chain("carry", zero)
         self.with_carry = "adc" if added else "sbc"
         self.less = Chain(self.build, "more" if added else "borrow", zero, self.first_borrow())
@@ -102,7 +105,10 @@ class Recombination:
             assert self.top is not None
             self.rise = self.loop.chain("rise", self.zero)
             loop = loop.walking("r").keeping(self.zero, self.top, self.rise.mask)
-            replace(loop, group=loop.group if loop.looped else GROUP).over(count, {"r": 3 * half}, self.above)
+            if loop.looped:
+                loop.over(count, {"r": 3 * half}, self.above_in_loop)
+            else:
+                replace(loop, group=REACHED).over(count, {"r": 3 * half}, self.above)
 
     def carries(self) -> Virtual:
         """What goes into the limbs above, but for the borrow that is still to come."""
@@ -146,7 +152,7 @@ class Recombination:
         """Columns 2 half .. 3 half - 1."""
         limbs = limbs_of(self.middle.kept, group)
         above = range(self.half + group.start, self.half + group.stop)
-        self.sums.run(limbs, self.high, above, [self.high])
+        self.sums.run(limbs, self.high_limb, above, [self.high])
         self.sums.park()
         self.lifted.run(limbs, lambda index: None, group)
         self.lifted.park()
@@ -159,13 +165,27 @@ class Recombination:
             self.less.park()
         self.store(2 * self.half + group.start, limbs)
 
+    def high_limb(self, index: int) -> Virtual | None:
+        """A limb of H; of its upper half, which is wanted once more, one that may stay in its register."""
+        kept = self.above_middle[index - self.half :] if index >= self.half else []
+        return kept[0] if kept else self.high(index)
+
     def above(self, group: range, last: bool) -> None:
         """The limbs above: what was carried out goes through them."""
+        assert self.top is not None
+        self.build.mark("near", *(Memory("r", 3 * self.half + index) for index in (group[0], group[-1])))
+        for index in group:
+            limb = self.above_middle[index]
+            self.rise.run([limb], lambda index: self.top if index == 0 else None, [index])
+            self.store(3 * self.half + index, [limb])  # at once: it can be loaded again only as it was
+        if not last:
+            self.rise.park()
+
+    def above_in_loop(self, group: range, last: bool) -> None:
+        """The same in a loop."""
         limbs = limbs_of(Buffer(self.build, "r", 3 * self.half, len(group) + group.start), group)
         assert self.top is not None
         self.rise.run(limbs, lambda index: self.top if index == 0 else None, group)
-        if not last:
-            self.rise.park()
+        self.rise.park()
         self.store(3 * self.half + group.start, limbs)
-        if self.loop.looped:
-            self.build.emit("eor", self.top, self.top, fresh=True)
+        self.build.emit("eor", self.top, self.top, fresh=True)

@@ -225,9 +225,9 @@ def emit(function: Function, found: Residence, where: Sequence[int]) -> Function
 
 def verify(before: Function, after: Function) -> None:
     """Replay both and raise CodeError unless each register holds the variable that `before` means there."""
-    homes = {virtual.home: virtual for op in before.ops for virtual in op.reads if virtual.home}
-    holds: dict[str, Virtual] = {}
-    spilled: dict[Arg, Virtual] = {}
+    homes = {virtual.home for op in before.ops for virtual in op.reads}
+    holds: dict[str, Virtual | Memory] = {}  # of one that was loaded, its home, which others may have as well
+    spilled: dict[Arg, Virtual | Memory] = {}
     rest = deque(before.ops)
     for op in after.ops:
         if rest and _matches(op, rest[0], holds):
@@ -239,8 +239,8 @@ def verify(before: Function, after: Function) -> None:
             spilled[op.args[1]] = holds[str(op.args[0])]
         elif op.insn == "load" and op.args[1] in spilled:
             holds[str(op.args[0])] = spilled[op.args[1]]
-        elif op.insn == "load" and op.args[1] in homes:
-            holds[str(op.args[0])] = homes[op.args[1]]
+        elif op.insn == "load" and isinstance(op.args[1], Memory) and op.args[1] in homes:
+            holds[str(op.args[0])] = op.args[1]
         else:
             raise CodeError(f"{op.text().strip()} does not follow from the code before allocation")
     if rest:
@@ -251,7 +251,7 @@ def _spilled(op: Op) -> bool:
     return isinstance(op.args[1], Memory) and op.args[1].base == SPILLED
 
 
-def _matches(op: Op, original: Op, holds: Mapping[str, Virtual]) -> bool:
+def _matches(op: Op, original: Op, holds: Mapping[str, Virtual | Memory]) -> bool:
     """Whether `op` is `original` with each variable read from the register that holds it."""
     if op.insn != original.insn or len(op.args) != len(original.args):
         return False
@@ -259,6 +259,6 @@ def _matches(op: Op, original: Op, holds: Mapping[str, Virtual]) -> bool:
         if not isinstance(its, Virtual):
             if mine != its:
                 return False
-        elif its in original.reads and holds.get(str(mine)) != its:
+        elif its in original.reads and holds.get(str(mine)) not in (its, its.home or its):
             return False
     return True
