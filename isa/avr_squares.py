@@ -1,9 +1,9 @@
 """The end of a square's block on AVR: its limbs are doubled, and the squares of the diagonal added.
 
-* doubling: LSL, ROL, ...; where the block ends at an even column the next square is formed before, and its low limb
-  takes the bit that leaves the block, and the carry of the squares: it is at most 0xf9;
-* where the block ends at an odd column, that bit waits in T (MUL does not touch T), or, where the block is one column
-  and T still holds the bit that came in, as a mask made by SBC p, p and taken back by LSR p;
+* doubling: LSL, ROL, ...; in plans of runs, where the block ends at an even column, the next square is formed before,
+  and its low limb takes the bit that leaves the block, and the carry of the squares: it is at most 0xf9;
+* else that bit waits in T (MUL does not touch T), or, where the block is one column and T still holds the bit that
+  came in, as a mask made by SBC p, p and taken back by LSR p; a carry of the squares at an even column likewise;
 * the squares: two are formed and added in one chain, then the next two; the upper one's high limb takes the carry (it
   is at most 0xfe) and waits for the next chain, or for the next block where that begins between its two limbs.
 
@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sqgen.code import CodeError, Flag, Virtual
-from sqgen.plan import Product, Step
+from sqgen.plan import Product, Run, Step
 
 from .avr_runs import clear
 
@@ -33,7 +33,9 @@ class Squares:
         self.top = 2 * leaf.plan.limbs - 1
         self.doubling_in_t: Flag | None = None  # the bit doubled out of the last block, in T
         self.doubling_mask: Virtual | None = None  # the same as a mask
+        self.mask: Virtual | None = None  # carry of the squares, as a mask
         self.waiting: tuple[int, Virtual] | None = None  # high limb of a square, and its column
+        self.roomy = any(isinstance(step, Run) for step in leaf.plan.steps)  # whether a pair may wait between blocks
 
     def finish_block(self, first: int, last: int, diagonal: Sequence[Product], rest: deque[Step]) -> None:
         """Double limbs first..last-1 of the sum, add the squares that begin in them, store what of the `rest` is final.
@@ -45,7 +47,8 @@ class Squares:
             runs.formed[diagonal[-1]] = runs.form(diagonal[-1])
         catcher = self.next_square(last)
         self.double(first, last, diagonal, catcher)
-        chains = in_chains(diagonal, head=2 if first % 2 else 3, end_parked=last % 2 == 1 or last > self.top)
+        parked = first == 0 or any(cell in runs.formed for cell in diagonal[:1])
+        chains = in_chains(diagonal, head=3 if parked else 2, end_parked=last % 2 == 1 or last > self.top)
         for number, chain in enumerate(chains):
             end = chains[number + 1][0].column - 1 if number + 1 < len(chains) else last
             self.add_chain(first, end, chain, catcher)
@@ -56,8 +59,10 @@ class Squares:
         """The low limb of the next block's first square, formed now, if it begins where this block ends.
 
         A square is 0, 1, 4 or 9 modulo 16, so this limb is at most 0xf9 and takes two carries: of doubling and squares.
+        Not so in the narrow blocks of product scanning, which have no pair of registers for it (sbd of 256 bits: 40
+        loads more): two masks.
         """
-        if last % 2 or last > self.top:
+        if not self.roomy or last % 2 or last > self.top:
             return None
         square = Product(last // 2, last // 2)
         self.leaf.runs.formed[square] = self.leaf.runs.form(square)
@@ -84,8 +89,7 @@ class Squares:
         elif catcher:
             self.leaf.runs.take(catcher, carry, "at most 0xf9, it takes two carries")
         elif carry and not keep_in_t:
-            self.doubling_mask = self.build.limb("doubled")
-            self.build.emit("sbc", self.doubling_mask, self.doubling_mask, takes=carry, fresh=True)
+            self.doubling_mask = self.as_mask("doubled", carry)
 
     def double_top(self, carry: Flag | None, incoming: Flag | None, diagonal: Sequence[Product]) -> None:
         """The topmost limb of a square has no cell off the diagonal: what is doubled into it goes to a[n-1]^2, or to
@@ -116,6 +120,9 @@ class Squares:
             column, high = self.waiting
             addends[column], self.waiting = high, None
         carry: Flag | None = None
+        if self.mask:
+            carry = self.build.emit("lsr", self.mask)
+            self.mask = None
         for column in range(first, end):
             carry = self.add_limb(column, addends.get(column), carry)
         high_limb = addends.get(end)
@@ -124,6 +131,14 @@ class Squares:
             self.waiting = (end, high_limb)
         elif catcher:
             self.leaf.runs.take(catcher, carry, "at most 0xfa, it takes the other carry")
+        elif carry and end <= self.top:
+            self.mask = self.as_mask("squared", carry)
+
+    def as_mask(self, name: str, carry: Flag) -> Virtual:
+        """Park a carry: all bits of a register equal to it."""
+        mask = self.build.limb(name)
+        self.build.emit("sbc", mask, mask, takes=carry, fresh=True)
+        return mask
 
     def add_limb(self, column: int, addend: Virtual | str | None, carry: Flag | None) -> Flag | None:
         """One limb of the run; the carry out."""

@@ -37,9 +37,9 @@ def test_parameters_of_one_size_fit_another(limbs: int) -> None:
 
 
 def test_the_same_seed_finds_the_same_and_it_is_better() -> None:
-    found = [job(6).parameters([start(6)], 60) for _ in range(2)]
+    found = [job(10).parameters([start(10)], 100) for _ in range(2)]
     assert found[0] == found[1]
-    assert job(6).estimate(found[0][0]) < job(6).estimate(start(6))
+    assert job(10).estimate(found[0][0]) < job(10).estimate(start(10))
 
 
 def test_hints_make_no_kernel_slower_and_none_is_idle() -> None:
