@@ -20,19 +20,17 @@ __all__ = ["Hints", "PressureError", "Task", "allocate", "place", "verify"]
 
 Hints = Mapping[int, str]  # number of a stay -> the register it should have
 
-SAVE = 4  # cost of a register that must be saved and restored
-
 
 def allocate(
-    function: Function, saved: Sequence[str], pairs: Mapping[str, str], hints: Hints | None = None
+    function: Function, prices: Mapping[str, int], pairs: Mapping[str, str], hints: Hints | None = None
 ) -> Function:
     """The function with a register in place of each variable, loads inserted for what has a home in memory.
 
-    `saved` are registers whose use costs a save and a restore; others are preferred.  `pairs` maps the low register
-    of each aligned pair to the high one.  Raises PressureError.
+    `prices` are the cycles that the use of a register costs, if any.  `pairs` maps the low register of each aligned
+    pair to the high one.  Raises PressureError.
     """
     found = residence(function)
-    task = Task.of(found, saved, pairs)
+    task = Task.of(found, prices, pairs)
     return emit(function, found, best_place(task, hints or {}).where)
 
 
@@ -50,7 +48,8 @@ class Task:
     price: tuple[int, ...]  # of the use of a register
 
     @staticmethod
-    def of(found: Residence, saved: Sequence[str], pairs: Mapping[str, str]) -> Task:
+    def of(found: Residence, prices: Mapping[str, int], pairs: Mapping[str, str]) -> Task:
+        """The task that is left when it is known who stays when."""
         first: dict[int, int] = {}
         for number, stay in enumerate(found.stays):
             first.setdefault(stay.virtual.id, number)
@@ -70,7 +69,7 @@ class Task:
             tuple(found.opening.values()),
             tuple(index.get(others.get(register, ""), -1) for register in registers),
             tuple(pairs.get(register) in index for register in registers),
-            tuple(SAVE if register in saved else 0 for register in registers),
+            tuple(prices.get(register, 0) for register in registers),
         )
 
 
@@ -123,23 +122,16 @@ def attempt(task: Task, hints: Mapping[int, int], avoided: Set[int]) -> Placed |
         if mate >= 0:
             spans = [r for r in free if low[r] and until[neighbours[r]] <= birth]
             if spans:
-                register = (
-                    hinted if hinted in spans else min(spans, key=lambda r: not (used[r] and used[neighbours[r]]))
-                )
+                register = hinted if hinted in spans else max(spans, key=lambda r: used[r] and used[neighbours[r]])
                 for one, limb in ((register, stay), (neighbours[register], mate)):
                     where[limb], until[one], used[one] = one, deaths[limb], True
                 continue
             broken += 1
         if hinted in free:
             register = hinted
-        else:
-            best = None
-            for r in free:
-                other = neighbours[r]
-                lone = death - birth if other < 0 else abs(max(until[other], birth) - death)
-                key = (not used[r], lone)
-                if best is None or key < best:
-                    best, register = key, r
+        else:  # for how long just one of the pair is in use
+            alone = {r: abs(max(until[neighbours[r]], birth) - death) if neighbours[r] >= 0 else 0 for r in free}
+            register = min(free, key=lambda r: (not used[r], alone[r]))
         where[stay], until[register], used[register] = register, death, True
     return Placed(where, broken, sum(price for price, use in zip(task.price, used, strict=True) if use))
 

@@ -61,7 +61,7 @@ def compile_plan(plan: Plan, isa: Isa, hints: allocate.Hints | None = None) -> C
     code = rules.lower(plan, isa)
     try:
         allocated = [
-            allocate.allocate(function, isa.abi.callee_saved, isa.pairs(), {} if index else hints)
+            allocate.allocate(function, frame.prices(isa), isa.pairs(), {} if index else hints)
             for index, function in enumerate(code.functions)
         ]
     except allocate.PressureError as error:

@@ -14,7 +14,7 @@ import pytest
 from conftest import assemble, avr, compiled, kernel
 from test_kernels import numbers, seen
 
-from sqgen import allocate, cover, emit, methods, objects
+from sqgen import allocate, cover, emit, frame, methods, objects
 from sqgen.allocate import PressureError
 from sqgen.code import SPILLED, CodeError, Function, Memory, Op
 from sqgen.compile import Compiled
@@ -229,7 +229,7 @@ def spilling() -> tuple[Function, Function]:
     """A function that has more limbs than registers, before and after allocation."""
     isa, made = avr(), code(("sqr", "karatsuba-squaring", 248, INLINE))
     (before,) = made.code.functions
-    return before, allocate.allocate(before, isa.abi.callee_saved, isa.pairs())
+    return before, allocate.allocate(before, frame.prices(isa), isa.pairs())
 
 
 def reloads(function: Function) -> list[int]:
