@@ -21,18 +21,16 @@ __all__ = ["Hints", "PressureError", "Task", "allocate", "allocate_all", "meetin
 
 Hints = Mapping[int, str]  # number of a stay -> the register it should have
 
-SAVE = 4  # cost of a register that must be saved and restored
-
 
 def allocate_all(
-    functions: Sequence[Function], saved: Sequence[str], pairs: Mapping[str, str], hints: Callable[[Plan], Hints]
+    functions: Sequence[Function], prices: Mapping[str, int], pairs: Mapping[str, str], hints: Callable[[Plan], Hints]
 ) -> list[Function]:
     """All functions of a kernel: what is called stands after its callers, and chooses the registers between them."""
     chosen: dict[str, str] = {}
     done: list[Function] = []
     for function in reversed(functions):
         own = hints(function.plan) if function.plan else {}
-        done.append(allocate(function, saved, pairs, own, chosen))
+        done.append(allocate(function, prices, pairs, own, chosen))
         chosen |= places(done[-1])
     return done[::-1]
 
@@ -54,19 +52,19 @@ def meeting(function: str, way: str, index: int) -> str:
 
 def allocate(
     function: Function,
-    saved: Sequence[str],
+    prices: Mapping[str, int],
     pairs: Mapping[str, str],
     hints: Hints | None = None,
     chosen: Mapping[str, str] | None = None,
 ) -> Function:
     """The function with a register in place of each variable, loads inserted for what has a home in memory.
 
-    `saved` are registers whose use costs a save and a restore; others are preferred.  `pairs` maps the low register
-    of each aligned pair to the high one, `chosen` the places of other functions' limbs to registers.  Raises
+    `prices` are the cycles that the use of a register costs, if any.  `pairs` maps the low register of each aligned
+    pair to the high one, `chosen` the places of other functions' limbs to registers.  Raises
     PressureError.
     """
     found = residence(function)
-    task = Task.of(found, saved, pairs, chosen or {})
+    task = Task.of(found, prices, pairs, chosen or {})
     return emit(function, found, best_place(task, hints or {}).where)
 
 
@@ -86,8 +84,9 @@ class Task:
 
     @staticmethod
     def of(
-        found: Residence, saved: Sequence[str], pairs: Mapping[str, str], chosen: Mapping[str, str] | None = None
+        found: Residence, prices: Mapping[str, int], pairs: Mapping[str, str], chosen: Mapping[str, str] | None = None
     ) -> Task:
+        """The task that is left when it is known who stays when."""
         first: dict[int, int] = {}
         for number, stay in enumerate(found.stays):
             first.setdefault(stay.virtual.id, number)
@@ -107,7 +106,7 @@ class Task:
             tuple(found.opening.values()),
             tuple(index.get(others.get(register, ""), -1) for register in registers),
             tuple(pairs.get(register) in index for register in registers),
-            tuple(SAVE if register in saved else 0 for register in registers),
+            tuple(prices.get(register, 0) for register in registers),
             {
                 number: index[(chosen or {})[stay.virtual.place]]
                 for number, stay in enumerate(found.stays)
@@ -176,23 +175,16 @@ def attempt(task: Task, hints: Mapping[int, int], avoided: Set[int]) -> Placed |
         if mate >= 0:
             spans = [r for r in free if low[r] and until[neighbours[r]] <= birth]
             if spans:
-                register = (
-                    hinted if hinted in spans else min(spans, key=lambda r: not (used[r] and used[neighbours[r]]))
-                )
+                register = hinted if hinted in spans else max(spans, key=lambda r: used[r] and used[neighbours[r]])
                 for one, limb in ((register, stay), (neighbours[register], mate)):
                     where[limb], until[one], used[one] = one, deaths[limb], True
                 continue
             broken += 1
         if hinted in free:
             register = hinted
-        else:
-            best = None
-            for r in free:
-                other = neighbours[r]
-                lone = death - birth if other < 0 else abs(max(until[other], birth) - death)
-                key = (not used[r], lone)
-                if best is None or key < best:
-                    best, register = key, r
+        else:  # for how long just one of the pair is in use
+            alone = {r: abs(max(until[neighbours[r]], birth) - death) if neighbours[r] >= 0 else 0 for r in free}
+            register = min(free, key=lambda r: (not used[r], alone[r]))
         where[stay], until[register], used[register] = register, death, True
     return Placed(where, broken, sum(price for price, use in zip(task.price, used, strict=True) if use))
 

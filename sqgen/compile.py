@@ -60,7 +60,7 @@ def compile_plan(plan: Plan, isa: Isa, hints: Callable[[Plan], allocate.Hints] =
         require_whole(plan, isa)
     code = rules.lower(plan, isa)
     try:
-        allocated = allocate.allocate_all(code.functions, isa.abi.callee_saved, isa.pairs(), hints)
+        allocated = allocate.allocate_all(code.functions, frame.prices(isa), isa.pairs(), hints)
     except allocate.PressureError as error:
         raise allocate.PressureError(f"{error}; choose {remedy(plan)} or a smaller size", Exit.LIMITS) from None
     for function, done in zip(code.functions, allocated, strict=True):

@@ -24,6 +24,13 @@ def written(ops: Sequence[Op], isa: Isa) -> tuple[str, ...]:
     return tuple(names[slot] for slot in sorted(found) if names[slot] in isa.registers)
 
 
+def prices(isa: Isa) -> dict[str, int]:
+    """Cycles that the use of a register costs, where it must be saved and restored, on the default core."""
+    core = isa.core(isa.default_core)
+    each = sum(isa.cycles(insn, core) for insn in isa.insns.values() if insn.frame)
+    return dict.fromkeys(isa.abi.callee_saved, each)
+
+
 def moves_stack(insn: Insn, isa: Isa) -> bool:
     """Whether the instruction moves the stack pointer, and is none that saves or restores a register."""
     parts = (isa.stack_pointer, *isa.wide.get(isa.stack_pointer, ()))

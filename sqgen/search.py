@@ -1,8 +1,8 @@
 """Search by simulated annealing for methods with many parameters, and for registers.  Run by `make search`.
 
 Two stages for each size.  First the parameters: the method says what a random `change` of them is, and a plan is
-priced by its code without registers' names, half of what bad places cost added, since the second stage gets most of
-that back.  Then, for the best plans, hints to the allocator: which register a stay should have (`allocate.py`).
+priced by its code without registers' names, and part of what a first placing loses, since the second stage gets the
+rest back.  Then, for the best plans, hints to the allocator: which register a stay should have (`allocate.py`).
 
 Everything hangs on the seed and on the answers that are there: the search begins with those of this size and of the
 sizes beside it, and writes a row only if it is better.  So it can be broken off, and goes on where it is run again.
@@ -21,7 +21,7 @@ from typing import TypeVar
 import click
 from rich.progress import track
 
-from . import answers, measure, methods
+from . import answers, frame, measure, methods
 from .allocate import Task, best_place, place
 from .compile import Compiled, compile_plan
 from .errors import UserError
@@ -106,7 +106,7 @@ class Job:
         """(cycles without what places cost, what is to be placed).  Raises UserError."""
         (function,) = idioms(self.isa).lower(self.plan(given), self.isa).functions
         found = residence(function)
-        task = Task.of(found, self.isa.abi.callee_saved, self.isa.pairs())
+        task = Task.of(found, frame.prices(self.isa), self.isa.pairs())
         accesses = sum(op.insn in ("load", "store") for op in function.ops) + sum(map(len, found.loads))
         insns = [self.isa.insns[op.insn] for op in function.ops if op.insn in self.isa.insns]
         own = sum(self.isa.cycles(insn, self.core) for insn in insns)

@@ -7,7 +7,7 @@ import itertools
 import pytest
 from conftest import avr
 
-from sqgen import methods
+from sqgen import frame, methods
 from sqgen.allocate import Task, allocate, best_place, place, verify
 from sqgen.code import Code, CodeError, Function, Op
 from sqgen.idioms import idioms
@@ -22,12 +22,12 @@ def lowered(bits: int, method: str, **parameters: str) -> Function:
 
 
 def task(function: Function) -> Task:
-    return Task.of(residence(function), avr().abi.callee_saved, avr().pairs())
+    return Task.of(residence(function), frame.prices(avr()), avr().pairs())
 
 
 @pytest.mark.parametrize("bits", [64, 128, 256])
 def test_a_pointer_is_lent_only_after_the_last_load_from_its_buffer(bits: int) -> None:
-    ops = allocate(lowered(bits, "sweeps"), avr().abi.callee_saved, avr().pairs()).ops
+    ops = allocate(lowered(bits, "sweeps"), frame.prices(avr()), avr().pairs()).ops
     last = max(index for index, op in enumerate(ops) if op.insn == "load")
     own = [op.insn not in ("point", "lend") and str(op.args) != "('r30', 'r22')" for op in ops]
     used = [index for index, op in enumerate(ops) if own[index] and {"r30", "r31"} & set(map(str, op.args))]
@@ -62,12 +62,12 @@ def test_no_more_registers_are_saved_than_pays(bits: int) -> None:
 
 def test_what_fits_no_register_is_refused_by_name() -> None:
     with pytest.raises(PressureError, match=r"limbs are live in \d+ registers at block of columns"):
-        allocate(lowered(256, "sweeps", ends="62", stages="64"), (), {})
+        allocate(lowered(256, "sweeps", ends="62", stages="64"), {}, {})
 
 
 def test_a_register_that_holds_another_limb_is_found() -> None:
     function = lowered(64, "sweeps")
-    done = allocate(function, avr().abi.callee_saved, avr().pairs())
+    done = allocate(function, frame.prices(avr()), avr().pairs())
     at = next(index for index, op in enumerate(done.ops) if op.insn == "mul")
     first, second = done.ops[at].args
     wrong = (*done.ops[:at], Op("mul", (second, second)), *done.ops[at + 1 :])

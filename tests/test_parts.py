@@ -14,7 +14,7 @@ import pytest
 from conftest import assemble, avr, compiled, kernel
 from test_kernels import numbers, seen
 
-from sqgen import allocate, cover, emit, methods, objects
+from sqgen import allocate, cover, emit, frame, methods, objects
 from sqgen.allocate import PressureError
 from sqgen.code import SPILLED, CodeError, Function, Memory, Op
 from sqgen.compile import Compiled
@@ -146,10 +146,10 @@ def test_a_function_on_registers_touches_no_memory(form: Form) -> None:
 def test_a_function_on_registers_and_its_caller_must_agree_on_them() -> None:
     isa, made = avr(), code(("sqr", "karatsuba-squaring", 128, SHARED))
     entry, callee = made.code.functions
-    saved, pairs = isa.abi.callee_saved, isa.pairs()
-    chosen = allocate.places(allocate.allocate(callee, saved, pairs))
+    prices, pairs = frame.prices(isa), isa.pairs()
+    chosen = allocate.places(allocate.allocate(callee, prices, pairs))
     assert len(chosen) == 8 + 16
-    caller = allocate.allocate(entry, saved, pairs, chosen=chosen)
+    caller = allocate.allocate(entry, prices, pairs, chosen=chosen)
     allocate.verify(entry, caller)
     (first,) = [index for index, op in enumerate(caller.ops) if op.insn == "rcall"][:1]
     registers = caller.ops[first].args
@@ -158,7 +158,7 @@ def test_a_function_on_registers_and_its_caller_must_agree_on_them() -> None:
         allocate.verify(entry, with_op(caller, first, turned))
     same = dict.fromkeys(chosen, "r20")
     with pytest.raises(CodeError, match="no register is free where r20 has to be"):
-        allocate.allocate(entry, saved, pairs, chosen=same)
+        allocate.allocate(entry, prices, pairs, chosen=same)
 
 
 @pytest.mark.parametrize(
@@ -264,7 +264,7 @@ def spilling() -> tuple[Function, Function]:
     """A function that has more limbs than registers, before and after allocation."""
     isa, made = avr(), code(("sqr", "karatsuba-squaring", 248, INLINE))
     (before,) = made.code.functions
-    return before, allocate.allocate(before, isa.abi.callee_saved, isa.pairs())
+    return before, allocate.allocate(before, frame.prices(isa), isa.pairs())
 
 
 def reloads(function: Function) -> list[int]:
