@@ -229,6 +229,11 @@ class Leaf:
         for column in columns:
             self.sum.drop(column)
 
+    def waiting_square(self, column: int) -> Virtual | None:
+        """The low limb of the square that begins at this column, if it is formed and waits with its two carries."""
+        pair = self.runs.formed.get(Product(column // 2, column // 2)) if column % 2 == 0 else None
+        return pair[0] if pair else None
+
     def join(self, diagonal: Sequence[Product]) -> None:
         """Double the sum that is apart, add the running one, then the squares."""
         carry: Flag | None = None

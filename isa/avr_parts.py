@@ -178,7 +178,10 @@ class InPlace:
     def part(self, step: Part) -> None:
         """A product in place."""
         left, right = (self.vectors[s.name][s.first : s.first + s.count] for s in (step.left, step.right))
-        Leaf(step.plan, self.build, left, right, out=self.out(step), zero=self.zero).all_steps()
+        leaf = Leaf(step.plan, self.build, left, right, out=self.out(step), zero=self.zero)
+        if self.stream:
+            self.stream.source = leaf
+        leaf.all_steps()
 
     def call(self, step: Part) -> None:
         """A square by a function on registers."""

@@ -1,10 +1,11 @@
 """Karatsuba's last step on AVR as a stream: each limb of H and of M is used as it leaves its product.
 
-With X = 2^(limb bits * half), L = (B:A), H = (D:C) and S = B + C, the result is
+With X = 2^(limb bits * half), L = (B:A), H = (D:C) and (D':S) = H + B, the result is
 
-    A + X (A + S - M_lo) + X^2 (S + D - M_hi) + X^3 D
+    A + X (A + S - M_lo) + X^2 (S + D' - M_hi) + X^3 D'
 
-so B is added to C on its way to memory, and no limb of M is ever stored.  What S carries out is in both sums.
+so B is added to H on its way to memory, and no limb of M is ever stored.  The middle may fall short of zero by one in
+its own limbs, but not with D': what goes into that has a sign.
 
 Sources: research/avr_kernels.md, patterns 8, 11 and 12.
 """
@@ -17,14 +18,17 @@ from collections.abc import Sequence
 from sqgen.code import Builder, Memory, Virtual
 
 from .avr_karatsuba import Buffer, Chain
-from .avr_leaf import store
+from .avr_leaf import Leaf, store
 from .avr_runs import clear
 
 GROUP = 4  # limbs of M at a time, if more leave at once
 
 
 class Stream:
-    """Takes the limbs of H, then those of M.  `halves` are the limbs of the low and of the high half."""
+    """Takes the limbs of H, then those of M.  `halves` are the limbs of the low and of the high half.
+
+    Where they differ, H + B carries into a limb of its own.
+    """
 
     def __init__(self, build: Builder, halves: tuple[int, int], zero: Virtual) -> None:
         self.build, self.zero = build, zero
@@ -33,17 +37,28 @@ class Stream:
         self.sums = Chain(build, "carry", zero)
         self.lifted = Chain(build, "lifted", zero)
         self.less = Chain(build, "borrow", zero)
-        self.again: Virtual | None = None  # what S carries out, for the second time
+        self.source: Leaf | None = None  # of the limbs of H
         self.top: Virtual | None = None
+        self.sign: Virtual | None = None  # the limbs above the top one, all of them alike
         self.above = [build.limb(f"r{c}", Memory("r", c)) for c in range(3 * self.half, 2 * self.half + self.size)]
 
     def high(self, first: int, limbs: Sequence[Virtual]) -> None:
         """Limbs of H from `first` on: add B, store."""
         own = [clear(self.build, "h") if limb is self.zero else limb for limb in limbs]
+        last = first + len(own)
         addends = Buffer(self.build, "r", self.half, self.half)
-        count = min(len(own), max(0, self.half - first))
-        self.sums.run(own[:count], addends, range(first, first + count), [addends])
-        self.sums.park()
+        self.sums.run(own, addends, range(first, last), [addends])
+        catcher = self.source.waiting_square(last) if self.source and last == self.half == self.size - last else None
+        if catcher:
+            if self.sums.carry:
+                comment = "at most 0xfb, it takes the carry of H + B"
+                self.build.emit("adc", catcher, self.zero, takes=self.sums.carry, comment=comment)
+            self.sums = Chain(self.build, "carry", self.zero)
+        elif last < self.size:
+            self.sums.park()
+        elif self.size < 2 * self.half and self.sums.carry:
+            self.above.append(clear(self.build, "e"))
+            self.build.emit("adc", self.above[-1], self.zero, takes=self.sums.carry)
         store(self.build, 2 * self.half + first, own)
 
     def middle(self, first: int, limbs: Sequence[Virtual]) -> None:
@@ -59,18 +74,14 @@ class Stream:
         inner = range(indices.start - self.half, indices.stop - self.half) if upper else indices
         self.near(inner, upper)
         found = [limb for index in inner if (limb := Buffer(build, "r", 2 * self.half, self.half)(index))]
-        if upper:
-            self.begin_upper(inner)
-            self.sums.run(found, lambda index: self.above[index] if index < len(self.above) else None, inner)
-            self.sums.park()
-        self.lifted.run(found, lambda index: None if upper else Buffer(build, "r", 0, self.half)(index), inner)
+        self.lifted.run(found, self.high_limb if upper else Buffer(build, "r", 0, self.half), inner)
         self.lifted.park()
         last = indices.stop == 2 * self.half
         if last:
             self.begin_top()
         self.less.run(found, lambda index: limbs[index - inner.start], inner)
-        if last and self.top:
-            build.emit("sbc", self.top, self.zero, takes=self.less.carry)
+        if last:
+            self.end_top()
         else:
             self.less.park()
         store(build, self.half + indices.start, found)
@@ -81,38 +92,42 @@ class Stream:
         last = first + (self.half if upper else 2 * self.half) + len(inner) - 1
         self.build.mark("near", Memory("r", first), Memory("r", min(last, 2 * self.half + self.size - 1)))
 
-    def begin_upper(self, inner: range) -> None:
-        if not inner.start and self.sums.mask:
-            self.again = self.build.limb("again")
-            self.build.emit("mov", self.again, self.sums.mask)
+    def high_limb(self, index: int) -> Virtual | None:
+        return self.above[index] if index < len(self.above) else None
 
     def begin_top(self) -> None:
         """What goes into the limbs above, but for the borrow that is still to come."""
         self.top = clear(self.build, "top")
-        for mask in (self.again, self.sums.mask, self.lifted.mask):
-            if mask:
-                self.build.emit("sub", self.top, mask)
+        if self.lifted.mask:
+            self.build.emit("sub", self.top, self.lifted.mask)
+
+    def end_top(self) -> None:
+        """Take the borrow off, and keep the sign."""
+        assert self.top
+        borrow = self.build.emit("sbc", self.top, self.zero, takes=self.less.carry)
+        self.sign = self.build.limb("sign")
+        self.build.emit("sbc", self.sign, self.sign, takes=borrow, fresh=True)
 
     def finish(self) -> None:
-        """What was carried out goes through D."""
+        """What was carried out goes through D'."""
         rise = Chain(self.build, "rise", self.zero)
-        first = 3 * self.half
-        if self.above:
-            self.build.mark("near", Memory("r", first), Memory("r", first + len(self.above) - 1))
-        for index, limb in enumerate(self.above):
-            rise.run([limb], lambda index: self.top if index == 0 else None, [index])
+        first, count = 3 * self.half, self.size - self.half
+        if count > 0:
+            self.build.mark("near", Memory("r", first), Memory("r", first + count - 1))
+        for index, limb in enumerate(self.above[: max(0, count)]):
+            rise.run([limb], lambda index: self.sign if index else self.top, [index])
             store(self.build, first + index, [limb])
 
     def wait(self) -> None:
         """A call is to come that leaves no register as it was."""
-        if self.sums.mask:
-            self.build.emit("push", self.sums.mask)
+        if len(self.above) > self.size - self.half:
+            self.build.emit("push", self.above[-1])
 
     def resume(self, zero: Virtual) -> None:
         """The call is over; zero is in another register."""
-        if self.sums.mask:
-            self.sums.mask = self.build.limb("carry")
-            self.build.emit("pop", self.sums.mask)
+        if len(self.above) > self.size - self.half:
+            self.above[-1] = self.build.limb("e")
+            self.build.emit("pop", self.above[-1])
         self.zero = zero
         for chain in (self.sums, self.lifted, self.less):
             chain.zero = zero

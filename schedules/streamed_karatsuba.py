@@ -61,7 +61,7 @@ def steps(op: str, n: int, values: Values) -> Iterator[Step]:
     yield Block("L")
     yield Part(square(half, "", values), Slice("r", 0, 2 * half), low, low, False)
     yield Block("H")
-    yield Part(square(n - half, "", values), Slice("r", 2 * half, 2 * (n - half)), high, high, False)
+    yield Part(square(n - half, "", values, half), Slice("r", 2 * half, 2 * (n - half)), high, high, False)
     yield Block("M")
     yield Difference("a_lo < a_hi", d, low, high)
     yield Part(square(half, OF_M, values), middle, d, d, False)
@@ -69,9 +69,11 @@ def steps(op: str, n: int, values: Values) -> Iterator[Step]:
     yield Recombine(half, middle, ())
 
 
-def square(n: int, prefix: str, values: Values) -> Plan:
-    """The plan of a part of n limbs."""
+def square(n: int, prefix: str, values: Values, stage: int | None = None) -> Plan:
+    """The plan of a part of n limbs; one of its stages ends at the column `stage`."""
     given = {parameter.name: values.text(prefix + parameter.name) for parameter in sweeps.PARAMETERS}
+    if stage:
+        given["stages"] += f",{stage}"
     return values.part("sweeps", "sqr", n, sweeps.fitted(n, given))
 
 

@@ -27,8 +27,10 @@ MANY = 100  # times as many at most to reduce what carries came from
 class Atoms:
     """All atoms of one proof, numbered in the order they were made."""
 
-    def __init__(self, most: int = SMALL) -> None:
+    def __init__(self, most: int = SMALL, *, join: bool = True) -> None:
         self.most = max(most, SMALL)
+        self.join = join  # whether a digit of two bits is a form in their product, and not two cases
+        self.joined = False  # whether there was one
         self.low: list[int] = [1]
         self.high: list[int] = [1]
         self.public: list[bool] = [True]

@@ -170,7 +170,8 @@ class State:
             digit = self.low_digit(rest, width, slots[-1] if index == len(widths) - 2 else LOCAL)
             if digit is None:
                 found += self.fresh(rest, widths[index:], signs[index:], pointer)
-                if self.atoms.signs and widths[-1] == 1 and not pointer and self.ignored(slots[-1]):
+                lost = widths[-1] == 1 and not pointer and self.ignored(slots[-1])
+                if self.atoms.signs and lost and not self.sign_extended(rest, 1 << width):
                     self.atoms.settle(found[-1], thorough=bool(self.calls), sought=True)
                 return found
             found.append(digit[0])
@@ -210,20 +211,31 @@ class State:
             if low >= 0 and high < size:
                 return lower, self.shifted(candidate, lower, width)
         bits = [atom for atom in form if atom != ONE]
-        carries = all(map(self.atoms.is_bit, bits))
-        if carries and len(bits) > 1 and self.atoms.bounded(form, 0, size - 1, self.fixed):
+        if all(map(self.atoms.is_bit, bits)):
+            return self.of_bits(form, bits, width, above)
+        return (self.name(form, width), ZERO) if self.ends_here(form, size, above) else None
+
+    def of_bits(self, form: Form, bits: Sequence[int], width: int, above: int) -> tuple[Form, Form]:
+        """The same for a sum of bits; of too many of them each value is a case of its own."""
+        size = 1 << width
+        if len(bits) == 2 and self.atoms.join and not self.ignored(above):
+            return self.two_bits(form, bits, size)
+        bounded = len(bits) > 1 and self.atoms.bounded(form, 0, size - 1, self.fixed)
+        if bounded or self.ends_here(form, size, above):
             return self.name(form, width), ZERO
-        if (
-            self.ignored(above)
-            and not self.atoms.is_public(form)
-            and self.atoms.within(form, 0, size - 1, self.fixed, self.atoms.small if self.atoms.signs else BUDGET)
-        ):
-            return self.name(form, width), ZERO
-        if carries:
-            if len(bits) > 1:
-                raise Split(bits[0])
-            return self.one_bit(form, bits[0], size)
-        return None
+        if len(bits) > 1:
+            raise Split(bits[0])
+        return self.one_bit(form, bits[0], size)
+
+    def ends_here(self, form: Form, size: int, above: int) -> bool:
+        """Whether the code drops what goes to the slot `above`, and it can be shown that this is nothing."""
+        if not self.ignored(above) or self.atoms.is_public(form) or self.sign_extended(form, size):
+            return False
+        return self.atoms.within(form, 0, size - 1, self.fixed, self.atoms.small if self.atoms.signs else BUDGET)
+
+    def sign_extended(self, form: Form, size: int) -> bool:
+        """Whether a mask is added: the carry then has the sign's value, and is no carry that cannot be."""
+        return any(coefficient == size - 1 and self.atoms.is_bit(atom) for atom, coefficient in form.items())
 
     def ignored(self, slot: int) -> bool:
         """Whether the code drops what it puts into `slot`."""
@@ -241,6 +253,22 @@ class State:
             return {atom: c for atom, c in ((ONE, at_zero), (bit, at_one - at_zero)) if c}
 
         return line(zero % size, one % size), line(zero // size, one // size)
+
+    def two_bits(self, form: Form, bits: Sequence[int], size: int) -> tuple[Form, Form]:
+        """A form in two bits takes four values; each digit of it is linear in the bits and their product."""
+        self.atoms.joined = True
+        first, second = bits
+        zero = form.get(ONE, 0)
+        corners = (zero, zero + form[first], zero + form[second], zero + form[first] + form[second])
+        both = self.atoms.product(first, second)
+
+        def surface(at: Sequence[int]) -> Form:
+            mixed = at[3] - at[2] - at[1] + at[0]
+            terms = ((ONE, at[0]), (first, at[1] - at[0]), (second, at[2] - at[0]), (both, mixed))
+            return {atom: c for atom, c in terms if c}
+
+        lower = surface([corner % size for corner in corners])
+        return self.name(lower, size.bit_length() - 1), surface([corner // size for corner in corners])
 
     def fresh(self, form: Form, widths: Sequence[int], signs: Sequence[int], open_top: bool = False) -> list[Form]:
         """New atoms for the digits of a form; `open_top`: the highest one may be any integer."""
