@@ -75,6 +75,8 @@ def compact(n: int) -> list[dict[str, str]]:
 def steps(op: str, n: int, values: Values) -> Iterator[Step]:
     """The plan for n limbs."""
     half = values.one("split")
+    if values.word("leaf") == "streamed-karatsuba" and values.word("parts") != "calls":
+        raise UserError("karatsuba-squaring: leaf=streamed-karatsuba, which has parts itself, needs parts=calls")
     if not n - n // 2 <= half < n:
         raise UserError(f"karatsuba-squaring: split runs from {n - n // 2} to {n - 1} at this size, not {half}")
     yield from level(n, half, values.one("levels"), values)

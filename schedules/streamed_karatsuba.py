@@ -2,12 +2,14 @@
 
     columns  6 5 4 3 2 1 0        L = a_lo^2    H = a_hi^2    M = |a_lo - a_hi|^2
              H H . .
-               H . .              L is stored, H has L's upper half added as it is stored; each limb of M goes into
-                   L L            L + H - M at once, and that into the result
+               H . .
+                   L L            what the dots would hold, twice, is L + H - M
                      L
 
-It is `karatsuba-squaring -p levels=1 -p parts=inline` with the sweeps' blocks as parameters: `ends`, `orders` and
-`stages` for L and H, and others for M, whose operand is in registers and leaves few for its columns.
+L is stored, and its upper half is added to H as that is stored in turn.  Each limb of M goes into L + H - M as it
+leaves its square, and with that into the result.  It is `karatsuba-squaring -p levels=1 -p parts=inline` with the sweeps'
+blocks as parameters: `ends`, `orders` and `stages` for L and H, and others for M, whose operand is in registers and
+leaves few for its columns.
 
 Cost: 3 S(n/2) and about 30 cycles for each limb of a half.
 """
@@ -18,7 +20,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from random import Random
 
-from sqgen.errors import UserError
 from sqgen.methods import Parameter, Values
 from sqgen.plan import Block, Difference, Part, Plan, Recombine, Slice, Step
 
@@ -27,7 +28,6 @@ from . import sweeps
 TITLE = "Karatsuba squaring, streamed sweeps"
 REFERENCE = "HS15"
 OPS = ("sqr",)
-MOST = 44  # limbs; registers do not hold the difference of longer halves
 OF_M = "middle-"  # before the name of a parameter
 
 
@@ -52,9 +52,7 @@ PARAMETERS = (
 
 
 def steps(op: str, n: int, values: Values) -> Iterator[Step]:
-    """The plan for n limbs.  Raises UserError for more than fit the registers."""
-    if n > MOST:
-        raise UserError(f"streamed-karatsuba has registers for at most {MOST} limbs; take karatsuba-squaring")
+    """The plan for n limbs."""
     half = larger(n)
     a, d, middle = Slice("a", 0, n), Slice("d", 0, half), Slice("m", 0, 2 * half)
     low, high = a.part(0, half), a.part(half, n - half)

@@ -81,12 +81,13 @@ def compile_plan(plan: Plan, isa: Isa, hints: Callable[[Plan], allocate.Hints] =
 
 
 def remedy(plan: Plan) -> str:
-    """What needs fewer registers: calls instead of products in place, or else narrower blocks."""
+    """What needs fewer registers: calls instead of products in place, or another method, or else narrower blocks."""
     plans = [plan]
     for each in plans:
         plans += [part.plan for part in each.parts()]
-    in_place = any(not part.called for each in plans for part in each.parts())
-    return "parts=calls" if in_place else "narrower blocks"
+    in_place = [each for each in plans if any(not part.called for part in each.parts())]
+    can_call = any(p.name == "parts" for each in in_place for p in methods.method(each.method).PARAMETERS)
+    return "parts=calls" if can_call else "another method" if in_place else "narrower blocks"
 
 
 def require_whole(plan: Plan, isa: Isa) -> None:

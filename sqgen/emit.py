@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from .table import Isa
 from .tables import TABLES
 
 SCHEMA = 1
+WIDTH = 94  # columns of text in a file's head, beside its keys
 COMMENT_COLUMN = 28
 
 
@@ -121,10 +123,13 @@ def facts(kernel: Kernel) -> dict[str, Any]:
             (timing.title, price.call, price.body, f"confirmed in {timing.confirmed}" if timing.confirmed else "model")
             for timing, price in kernel.prices
         ],
-        "method": plan.method,
-        "parameters": ", ".join(f"{name}={value}" for name, value in plan.parameters),
-        "title": method.TITLE,
-        "reference": method.REFERENCE,
+        "method": textwrap.wrap(
+            f"{', '.join([plan.method, *(f'{name}={value}' for name, value in plan.parameters)])}:"
+            f" {method.TITLE} [{method.REFERENCE}]",
+            WIDTH,
+            break_long_words=False,
+            break_on_hyphens=False,
+        ),
         "command": spec.command(),
         "digest": kernel.digest,
         "cases": kernel.verdict.cases,

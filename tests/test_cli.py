@@ -210,7 +210,7 @@ def test_show_draws_in_the_terminal_and_as_svg(sqgen: Call, here: Path) -> None:
         ("sqgen ", {"prove", "check", "compare", "cores", "methods", "paper", "show"}),
         ("sqgen paper s", {"SBD13"}),
         ("sqgen paper COC15 --table Ta", {f"Table {number}" for number in (1, 2, 3, 4)}),
-        ("sqgen methods s", {"sbd", "su"}),
+        ("sqgen methods s", {"sbd", "streamed-karatsuba", "su", "sweeps"}),
         ("sqgen prove --core attiny8", {"attiny84", "attiny85"}),
     ],
 )

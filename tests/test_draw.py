@@ -12,7 +12,12 @@ from sqgen.plan import Block, Plan, Product, Store
 
 SVG = "{http://www.w3.org/2000/svg}"
 METHODS = [(op, name) for op in ("sqr", "mul") for name in methods.names(op)]
-IN_PARTS = ["hybrid-karatsuba", "karatsuba", "karatsuba-squaring"]  # other plans form some of their cells
+IN_PARTS = [
+    "hybrid-karatsuba",
+    "karatsuba",
+    "karatsuba-squaring",
+    "streamed-karatsuba",
+]  # other plans form some of their cells
 WHOLE = [(op, name) for op, name in METHODS if name not in IN_PARTS]
 SIZES = [2, 3, 4, 5, 7, 8, 12, 13, 16, 20, 24, 25, 31, 32, 48, 49, 64]
 WIDTHS = [24, 40, 80, 100, 200]
@@ -39,6 +44,12 @@ def places(plan: Plan) -> list[tuple[int, int]]:
     return [(p.i + p.j, abs(p.i - p.j) if plan.op == "sqr" else p.i - p.j) for p in plan.products()]
 
 
+def one_level(op: str, n: int, name: str) -> Plan:
+    """The plan with parts of which none has parts."""
+    levels = any(parameter.name == "levels" for parameter in methods.method(name).PARAMETERS)
+    return methods.plan(op, n, name, {"levels": "1"} if levels else {})
+
+
 def leaves(plan: Plan) -> int:
     """Cells of a plan and of all that its parts are made of."""
     return sum(1 for _ in plan.products()) + sum(leaves(part.plan) for part in plan.parts())
@@ -48,7 +59,7 @@ def leaves(plan: Plan) -> int:
 @pytest.mark.parametrize(("op", "name"), [pair for pair in METHODS if pair not in WHOLE])
 def test_svg_draws_the_cells_of_all_parts_side_by_side(op: str, name: str, n: int) -> None:
     """One level of parts; those of a second one may lie behind others, see below."""
-    made = methods.plan(op, n, name, {"levels": "1"})
+    made = one_level(op, n, name)
     found = drawn(made)
     everything = found["dot"] + found["ring"]
     assert len(everything) == len(set(everything)) == leaves(made)
@@ -83,7 +94,7 @@ def test_svg_draws_every_cell_exactly_once(op: str, name: str, n: int) -> None:
     assert len(everything) == (n * (n + 1) // 2 if op == "sqr" else n * n)
 
 
-@pytest.mark.parametrize("name", [name for name in methods.names("sqr") if name != "karatsuba-squaring"])
+@pytest.mark.parametrize("name", [name for name in methods.names("sqr") if name not in THREE_SQUARES])
 def test_svg_draws_the_diagonal_of_a_square_as_rings_and_the_rest_as_dots(name: str) -> None:
     found = drawn(plan("sqr", 9, name))
     assert sorted(found["ring"]) == [(2 * i, 0) for i in range(9)]
@@ -190,7 +201,7 @@ def cells_in_text(made: Plan, width: int) -> list[str]:
 @pytest.mark.parametrize("n", range(2, 49))
 @pytest.mark.parametrize(("op", "name"), [pair for pair in METHODS if pair not in WHOLE])
 def test_text_of_up_to_48_limbs_shows_the_cells_of_all_parts(op: str, name: str, n: int) -> None:
-    made = methods.plan(op, n, name, {"levels": "1"})
+    made = one_level(op, n, name)
     letters = [character for line in cells_in_text(made, 100) for character in line if character.isalpha()]
     assert len(letters) == leaves(made)
 

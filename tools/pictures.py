@@ -56,7 +56,9 @@ def sentences(name: str) -> list[str]:
 def entry(name: str) -> str:
     """A method's part of the page."""
     plan = plan_of(name)
-    parameters = "".join(f" -p {key}={value}" for key, value in plan.parameters)
+    # what chance found would be taken where nothing is said
+    said = methods.defaults(name, LIMBS).items() if methods.searched(name) else plan.parameters
+    parameters = "".join(f" -p {key}={value}" for key, value in said)
     command = f"sqgen show --method {name} --op {plan.op} --bits {8 * LIMBS}{parameters}"
     shape = f"{picture_of(plan).heading}, {picture_of(plan).count()}"
     text = re.sub(r"([*_<])", r"\\\1", " ".join(sentences(name)))
