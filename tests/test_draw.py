@@ -12,12 +12,8 @@ from sqgen.plan import Block, Plan, Product, Store
 
 SVG = "{http://www.w3.org/2000/svg}"
 METHODS = [(op, name) for op in ("sqr", "mul") for name in methods.names(op)]
-IN_PARTS = [
-    "hybrid-karatsuba",
-    "karatsuba",
-    "karatsuba-squaring",
-    "streamed-karatsuba",
-]  # other plans form some of their cells
+THREE_SQUARES = ["karatsuba-squaring", "streamed-karatsuba"]
+IN_PARTS = ["hybrid-karatsuba", "karatsuba", *THREE_SQUARES]  # other plans form some of their cells
 WHOLE = [(op, name) for op, name in METHODS if name not in IN_PARTS]
 SIZES = [2, 3, 4, 5, 7, 8, 12, 13, 16, 20, 24, 25, 31, 32, 48, 49, 64]
 WIDTHS = [24, 40, 80, 100, 200]
