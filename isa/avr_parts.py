@@ -31,6 +31,7 @@ from .avr_leaf import Leaf, operands, store
 from .avr_recombine import TIGHT, Middle, Recombination
 from .avr_registers import HIGH, POINTERS, pointers, pool
 from .avr_runs import clear
+from .avr_signed import Signed
 from .avr_stream import Stream
 
 FAR = 300  # products after which a call no longer reaches what stands behind them
@@ -84,7 +85,10 @@ class Module:
                         f"{part.plan.method} adds to what it has stored, which a part in place has not;"
                         " choose parts=calls or another leaf"
                     )
-            InPlace(self, build, plan).all_steps()
+            if plan.operands == ("a",):
+                InPlace(self, build, plan).all_steps()
+            else:
+                Signed(build, plan).all_steps()
         else:
             Calling(self, build, plan).all_steps()
 

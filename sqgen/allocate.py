@@ -2,8 +2,9 @@
 
 Stays are placed in the order of their births.  Two things are wanted: mates, which are moved together if they lie in
 an aligned pair, and few registers that must be saved.  A pair can only be placed where both of its registers are free,
-so a single limb goes where the time is shortest in which just one register of a pair is in use.  `hints`, found by
-search, say otherwise for single stays.  What goes to a function on registers, or comes from one, has its place.
+so a single limb goes where the time is shortest in which just one register of a pair is in use.  Where no pair is free,
+what is in the way of one can be moved: that costs as much as a broken pair, but only once.  `hints`, found by search,
+say otherwise for single stays.  What goes to a function on registers, or comes from one, has its place.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ def allocate(
     """
     found = residence(function)
     task = Task.of(found, saved, pairs, chosen or {})
-    return emit(function, found, best_place(task, hints or {}).where)
+    return emit(function, found, best_place(task, hints or {}))
 
 
 @dataclass(frozen=True)
@@ -125,16 +126,18 @@ class Task:
 
 
 class Placed(NamedTuple):
-    """The register of each stay, by number; how many mates are not side by side; what the registers used cost."""
+    """The register of each stay, by number, at its birth; how many mates are not side by side; what the registers used
+    cost; and moves: (time, stay, register that it has from then on)."""
 
     where: list[int]
     broken: int
     saves: int
+    moves: list[tuple[int, int, int]]
 
     @property
     def cost(self) -> int:
         """Cycles."""
-        return self.broken + self.saves
+        return self.broken + self.saves + len(self.moves)
 
 
 def best_place(task: Task, hints: Hints) -> Placed:
@@ -143,7 +146,8 @@ def best_place(task: Task, hints: Hints) -> Placed:
     if wanted or task.fixed:
         return arrange(task, wanted, len(task.registers))
     free = sum(not price for price in task.price)
-    found = [arrange(task, wanted, size) for size in range(max(free, peak(task)), len(task.registers) + 1)]
+    sizes = range(max(free, peak(task)), len(task.registers) + 1)
+    found = [arrange(task, wanted, size, moving=moving) for moving in (False, True) for size in sizes]
     return min(found, key=lambda placed: placed.cost)
 
 
@@ -159,13 +163,16 @@ def peak(task: Task) -> int:
     return most
 
 
-def arrange(task: Task, hints: Mapping[int, int], size: int) -> Placed:
-    """A place for each stay, the latest where `hints` say, in the first `size` registers only."""
+def arrange(task: Task, hints: Mapping[int, int], size: int, *, moving: bool = False) -> Placed:
+    """A place for each stay, the latest where `hints` say, in the first `size` registers only; with `moving` of what is
+    in the way of a pair."""
     births, deaths, mates, neighbours, low = task.births, task.deaths, task.mates, task.neighbours, task.low
     until = list(task.opening)  # when a register is free
     where = [-1] * len(births)
     used = [not price for price in task.price]
     broken = 0
+    moves: list[tuple[int, int, int]] = []
+    held = [-1] * len(until)  # the latest stay in a register
     for stay, birth in enumerate(births):
         if where[stay] >= 0:
             continue
@@ -176,12 +183,18 @@ def arrange(task: Task, hints: Mapping[int, int], size: int) -> Placed:
         hinted = hints.get(stay, -1)
         if mate >= 0:
             spans = [r for r in free if low[r] and neighbours[r] < size and until[neighbours[r]] <= birth]
+            if not spans and moving and (moved := obstacle(task, held, until, birth, size)):
+                out, to = moved
+                moves.append((birth // 2, held[out], to))
+                until[to], held[to], used[to] = until[out], held[out], True
+                until[out] = birth
+                spans = [r for r in (out, neighbours[out]) if low[r]]
             if spans:
                 register = (
                     hinted if hinted in spans else min(spans, key=lambda r: not (used[r] and used[neighbours[r]]))
                 )
                 for one, limb in ((register, stay), (neighbours[register], mate)):
-                    where[limb], until[one], used[one] = one, deaths[limb], True
+                    where[limb], until[one], held[one], used[one] = one, deaths[limb], limb, True
                 continue
             broken += 1
         if hinted in free:
@@ -194,8 +207,25 @@ def arrange(task: Task, hints: Mapping[int, int], size: int) -> Placed:
                 key = (not used[r], lone)
                 if best is None or key < best:
                     best, register = key, r
-        where[stay], until[register], used[register] = register, death, True
-    return Placed(where, broken, sum(price for price, use in zip(task.price, used, strict=True) if use))
+        where[stay], until[register], held[register], used[register] = register, death, stay, True
+    return Placed(where, broken, sum(price for price, use in zip(task.price, used, strict=True) if use), moves)
+
+
+def obstacle(task: Task, held: Sequence[int], until: Sequence[int], birth: int, size: int) -> tuple[int, int] | None:
+    """(from, to): registers between which a limb is to be moved so that a pair is free at a birth, if that can be done.
+
+    The best one stays about as long as its new neighbour: so two limbs that were alone share a pair.
+    """
+    before = birth // 2 * 2  # the move stands before the operation, which may read
+    free = [r for r in range(size) if until[r] <= before]
+    lone = [task.neighbours[r] for r in free if 0 <= task.neighbours[r] < size]
+    ways = [
+        (abs(until[out] - until[task.neighbours[to]]), -until[out], out, to)
+        for out in lone
+        for to in free
+        if held[out] >= 0 and to not in (out, task.neighbours[out])
+    ]
+    return min(ways)[2:] if ways else None
 
 
 def reserved(task: Task, stay: int, free: Sequence[int]) -> list[int]:
@@ -207,15 +237,23 @@ def reserved(task: Task, stay: int, free: Sequence[int]) -> list[int]:
     return found
 
 
-def emit(function: Function, found: Residence, where: Sequence[int]) -> Function:
-    """The operations with registers, and with the loads and stores between them."""
+def emit(function: Function, found: Residence, placed: Placed) -> Function:
+    """The operations with registers, and with the loads, stores and moves between them."""
     registers = list(found.opening)
+    where = list(placed.where)
+    waiting = deque(placed.moves)
     out: list[Op] = []
     for index, op in enumerate(function.ops):
+        stores = [Op("store", (registers[where[stay]], place)) for stay, place in found.stores[index]]
+        shifts = []
+        while waiting and waiting[0][0] == index:
+            _, stay, to = waiting.popleft()
+            shifts.append(Op("move", (registers[to], registers[where[stay]])))
+            where[stay] = to
         names = {virtual: registers[where[stay]] for virtual, stay in found.holds[index].items()}
-        args = tuple(names[arg] if isinstance(arg, Virtual) else arg for arg in op.args)
-        moves = [Op("store", (registers[where[stay]], place)) for stay, place in found.stores[index]]
-        moves += [Op("load", (registers[where[stay]], home)) for stay, home in found.loads[index]]
+        args = tuple(names.get(arg, arg) if isinstance(arg, Virtual) else arg for arg in op.args)
+        loads = [Op("load", (registers[where[stay]], home)) for stay, home in found.loads[index]]
+        moves = [*stores, *shifts, *loads]
         moves.append(replace(op, args=args, reads=(), writes=()))
         if len(moves) > 1:
             moves[-1] = replace(moves[-1], heading="")
@@ -227,8 +265,9 @@ def emit(function: Function, found: Residence, where: Sequence[int]) -> Function
 def verify(before: Function, after: Function) -> None:
     """Replay both and raise CodeError unless each register holds the variable that `before` means there."""
     homes = {virtual.home: virtual for op in before.ops for virtual in op.reads if virtual.home}
+    rooms = {op.args[1] for op in before.ops if op.insn == "room"}
     holds: dict[str, Virtual] = {}
-    spilled: dict[Arg, Virtual] = {}
+    stored: dict[Arg, Virtual] = {}  # variables in memory
     rest = deque(before.ops)
     for op in after.ops:
         if rest and _matches(op, rest[0], holds):
@@ -236,12 +275,17 @@ def verify(before: Function, after: Function) -> None:
             for virtual, register in zip(original.args, op.args, strict=True):
                 if isinstance(virtual, Virtual) and virtual in original.writes:
                     holds[str(register)] = virtual
-        elif op.insn == "store" and _spilled(op):
-            spilled[op.args[1]] = holds[str(op.args[0])]
-        elif op.insn == "load" and op.args[1] in spilled:
-            holds[str(op.args[0])] = spilled[op.args[1]]
+                    stored = {place: other for place, other in stored.items() if other != virtual}
+            if op.insn == "store" and isinstance(original.args[0], Virtual):
+                stored[original.args[1]] = original.args[0]
+        elif op.insn == "store" and (op.args[1] in rooms or _spilled(op)):
+            stored[op.args[1]] = holds[str(op.args[0])]
+        elif op.insn == "move":
+            holds[str(op.args[0])] = holds[str(op.args[1])]
         elif op.insn == "load" and op.args[1] in homes:
             holds[str(op.args[0])] = homes[op.args[1]]
+        elif op.insn == "load" and op.args[1] in stored:
+            holds[str(op.args[0])] = stored[op.args[1]]
         else:
             raise CodeError(f"{op.text().strip()} does not follow from the code before allocation")
     if rest:

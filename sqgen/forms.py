@@ -234,13 +234,21 @@ class Atoms:
         return relation is not None and len(relation.digits) > 1 and relation.digits[-1] == atom
 
     def _settled_value(self, carry: int, ways: Callable[..., bool], budget: int) -> Form | None:
-        """What a carry always is: zero, or the latest sign before it."""
+        """What a carry always is: zero, the latest sign before it, or that of a sign-extended number that was added."""
         if ways({carry: 1}, 0, 0, {}, budget):
             return ZERO
         sign = max((sign for sign in self.signs if sign < carry), default=None)
         if sign and all(self.within({carry: 1}, value, value, {sign: value}, self.small) for value in (0, 1)):
             return {sign: 1}
+        extended = self._extended(carry)
+        if extended and ways({carry: 1, extended: -1}, 0, 0, {}, budget):
+            return {extended: 1}
         return None
+
+    def _extended(self, carry: int) -> int | None:
+        """The sign of a sign-extended number whose highest limb was added where the carry comes from."""
+        terms = self.relation[carry].form.items()
+        return next((bit for bit, c in terms if self.is_bit(bit) and c > 1 and not c & (c + 1)), None)
 
     def _shown(self, form: Form, fixed: Mapping[int, int], budget: int, wanted: Callable[[int, int], bool]) -> bool:
         """Whether bounds as wanted are found with `budget` terms touched, and while not too many were in vain."""

@@ -204,9 +204,10 @@ class State:
         if all(self.atoms.low[atom] == 0 and self.atoms.high[atom] == 1 for atom in bits):
             if len(bits) > 1 and self.atoms.bounded(form, 0, size - 1, self.fixed):
                 return self.name(form, width), ZERO
-            if len(bits) > 1:
+            if len(bits) == 1:
+                return self.one_bit(form, bits[0], size)
+            if self.ignored(above):  # else the code looks at both digits, and their relation says enough
                 raise Split(bits[0])
-            return self.one_bit(form, bits[0], size)
         return None
 
     def ignored(self, slot: int) -> bool:
