@@ -1,6 +1,11 @@
 """Karatsuba's last step on AVR: L + H - M added in the middle.
 
-The chains that this needs run side by side, group by group of limbs (`avr_karatsuba`).
+With X = 2^(limb bits * half), L = (B:A), H = (D:C) and W = B + C, the result is
+
+    A + X (A + W - M_lo) + X^2 (W + D - M_hi) + X^3 D
+
+The chains that this needs run side by side, group by group of limbs (`avr_karatsuba`).  W waits in registers, as far
+as they suffice, or where C was.  What it carries out counts in both sums.
 
 Sources: research/avr_kernels.md, patterns 11 and 14.
 """
@@ -8,75 +13,46 @@ Sources: research/avr_kernels.md, patterns 11 and 14.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
-from sqgen.code import Builder, Memory, Virtual
+from sqgen.code import Flag, Memory, Virtual
 
-from .avr_karatsuba import GROUP, RESIDENT, Buffer, Chain, Loop, limbs_of
+from .avr_karatsuba import GROUP, Buffer, Chain, Loop, limbs_of
 from .avr_leaf import store
 from .avr_runs import clear
 
-TIGHT = 4  # limbs at a time where M is in registers as well
-SPAN = 48  # limbs of a half above which a pointer does not reach both halves of M
-
-
-@dataclass(frozen=True)
-class Middle:
-    """M: in registers (`limbs`), or in the buffer "m".  Where a limb was, one of L waits in its place."""
-
-    build: Builder
-    count: int
-    limbs: Sequence[Virtual] = ()
-    waiting: dict[int, Virtual] = field(default_factory=dict)
-
-    @property
-    def buffers(self) -> list[Buffer]:
-        return [] if self.limbs else [Buffer(self.build, "m", 0, self.count)]
-
-    def limb(self, index: int) -> Virtual | None:
-        return self.limbs[index] if self.limbs else self.buffers[0](index)
-
-    def keep(self, index: int, limb: Virtual | None) -> Virtual | None:
-        if limb and self.limbs:
-            self.waiting[index] = limb
-        elif limb:
-            self.build.memory("store", limb, Memory("m", index))
-        return limb
-
-    def kept(self, index: int) -> Virtual | None:
-        return self.waiting.pop(index) if self.limbs else self.buffers[0](index)
+TIGHT = 6  # limbs at a time where W stays in registers
+NEAR = 16  # limbs of a half, at most, where a pointer reaches the whole result
 
 
 class Recombination:
-    """r = L + X^2 H becomes L + X (L + H - M) + X^2 H, X being 2^(limb bits * half).
+    """r = L + X^2 H becomes L + X (L + H - M) + X^2 H; M is in the buffer "m".
 
-    Three chains run side by side: L + H, less M, plus what lies there.  In the lower half of the middle the upper
-    half of L is what lies there; it is kept, since the upper half of the middle needs it again.  `sign` is a mask, all
-    ones if M is to be added: M is then complemented, and one is borrowed at first and given back above.  Without a mask
-    M is `added` or not, by the same instructions but for ADC in the place of SBC.  `halves` are the limbs of the low
-    and of the high half.
+    `sign` is a mask, all ones if M is to be added: M is then complemented, and one is borrowed at first and given back
+    above.  Without a mask M is `added` or not, by the same instructions but for ADC in the place of SBC.  `halves` are
+    the limbs of the low and of the high half.
     """
 
     def __init__(
-        self,
-        loop: Loop,
-        halves: tuple[int, int],
-        middle: Middle,
-        *,
-        sign: Virtual | None,
-        zero: Virtual,
-        added: bool = False,
+        self, loop: Loop, halves: tuple[int, int], *, sign: Virtual | None, zero: Virtual, added: bool = False
     ) -> None:
-        self.loop, self.build = loop, loop.build
-        self.half, self.rest = half, rest = halves
-        self.middle, self.sign, self.zero = middle, sign, zero
-        self.low = Buffer(self.build, "r", 0, 2 * half)
-        self.high = Buffer(self.build, "r", 2 * half, 2 * rest)
+        self.half, self.rest = halves
+        self.resident = not loop.looped and self.half <= NEAR
+        self.loop, self.build = replace(loop, group=TIGHT) if self.resident else loop, loop.build
+        self.sign, self.zero = sign, zero
         self.sums = loop.chain("carry", zero)
         self.with_carry = "adc" if added else "sbc"
         self.less = Chain(self.build, "more" if added else "borrow", zero, self.first_borrow())
         self.lifted = loop.chain("lifted", zero)
-        self.top: Virtual | None = None
+        self.again: Virtual | None = None  # what W carries out, for the second time
+        self.waiting: list[Virtual] = []  # W, where it is resident
+        self.above = [self.limb_above(index) for index in range(2 * self.rest - self.half)]  # D
+        self.top: Virtual | None = None  # what goes into D, and its sign as a mask
+        self.below_zero: Virtual | None = None
+
+    def limb_above(self, index: int) -> Virtual:
+        where = Memory("r", 3 * self.half + index)
+        return self.build.limb(f"r{where.offset}", where)
 
     def first_borrow(self) -> Virtual | None:
         """One for a negative M."""
@@ -87,77 +63,114 @@ class Recombination:
         return borrow
 
     def all_steps(self) -> None:
-        half, rest = self.half, self.rest
-        alive = (self.zero, self.sign, self.sums.mask, self.less.mask, self.lifted.mask)
-        loop = self.loop.keeping(*alive)
+        half = self.half
+        loop = self.loop.keeping(self.zero, self.sign, self.sums.mask, self.less.mask, self.lifted.mask)
         loop.over(half, {"r": 0, "m": 0}, self.lower)
-        loop.over(half, {"r": 2 * half, "m": 0 if half <= SPAN else half}, self.upper)
+        if self.sums.mask:
+            self.again = self.build.limb("again")
+            self.build.emit("mov", self.again, self.sums.mask)
+        loop = loop.keeping(*loop.keep, self.again)
+        loop.over(half, {"r": 2 * half, "m": half}, self.upper)
         if self.loop.looped:
             self.top = self.carries()
             self.less.run([self.top], lambda index: None, [0])
-        count = 2 * rest - half
-        if count > 0:
-            assert self.top is not None
-            loop = loop.walking("r").keeping(self.zero, self.top, self.lifted.mask)
-            replace(loop, group=loop.group if loop.looped else GROUP).over(count, {"r": 3 * half}, self.above)
+            self.extend(self.less.carry)
+        self.rise()
+
+    def extend(self, carry: Flag | None) -> None:
+        """Keep the sign of what goes into D.  It never is below zero, but the proof need not know that."""
+        self.below_zero = self.build.limb("sign")
+        self.build.emit("sbc", self.below_zero, self.below_zero, takes=carry, fresh=True)
 
     def carries(self) -> Virtual:
         """What goes into the limbs above, but for the borrow that is still to come."""
         top = clear(self.build, "top")
-        for mask in (self.sign, self.sums.mask):
+        for mask in (self.sign, self.again, self.sums.mask, self.lifted.mask):
             if mask:
                 self.build.emit("sub", top, mask)
         return top
 
     def less_middle(self, index: int) -> Virtual | None:
-        limb = self.middle.limb(index)
+        limb = Buffer(self.build, "m", 0, 2 * self.half)(index)
         if limb and self.sign:
             self.build.emit("eor", limb, self.sign)
         return limb
 
-    def store(self, column: int, limbs: Sequence[Virtual]) -> None:
-        """Store limbs of the middle; those above the result are zero."""
-        store(self.build, column, limbs[: max(0, 2 * (self.half + self.rest) - column)])
+    def take_away(self, limbs: Sequence[Virtual], indices: Sequence[int]) -> None:
+        """Less M, its limbs of these indices."""
+        self.less.run(limbs, self.less_middle, indices, [Buffer(self.build, "m", 0, 2 * self.half)])
 
     def lower(self, group: range, last: bool) -> None:
         """Columns half .. 2 half - 1."""
-        limbs = limbs_of(self.low, group)
-        self.sums.run(limbs, self.high, group, [self.high])
+        build, half = self.build, self.half
+        sums = limbs_of(Buffer(build, "r", half, half), group)
+        high = Buffer(build, "r", 2 * half, 2 * self.rest)
+        self.sums.run(sums, high, group, [high])
         self.sums.park()
-        self.less.run(limbs, self.less_middle, group, self.middle.buffers)
-        self.less.park()
-        upper = Buffer(self.build, "r", self.half, self.half)
-        self.lifted.run(
-            limbs, lambda index: self.middle.keep(index, upper(index)), group, [upper, *self.middle.buffers]
-        )
+        if self.resident:
+            for index, limb in zip(group, sums, strict=True):
+                build.mark("room", limb, Memory("r", 2 * half + index))
+            self.waiting += sums
+        else:
+            store(build, 2 * half + group.start, sums)
+        limbs = limbs_of(Buffer(build, "r", 0, half), group)
+        self.lifted.run(limbs, lambda index: sums[index - group.start], group)
         self.lifted.park()
-        self.store(self.half + group.start, limbs)
+        self.take_away(limbs, group)
+        self.less.park()
+        store(build, half + group.start, limbs)
 
     def upper(self, group: range, last: bool) -> None:
         """Columns 2 half .. 3 half - 1."""
-        limbs = limbs_of(self.middle.kept, group)
-        above = range(self.half + group.start, self.half + group.stop)
-        self.sums.run(limbs, self.high, above, [self.high])
+        build, half = self.build, self.half
+        limbs = self.sums_again(group)
+        self.sums.run(limbs, self.high_limb, group, [Buffer(build, "r", 3 * half, len(self.above))])
         self.sums.park()
-        if last:
+        self.lifted.run(limbs, lambda index: None, group)
+        self.lifted.park()
+        if last and not self.loop.looped:
             self.top = self.carries()
-        self.less.run(limbs, self.less_middle, above, self.middle.buffers)
+        self.take_away(limbs, range(half + group.start, half + group.stop))
         if last and self.top:
-            self.build.emit(self.with_carry, self.top, self.zero, takes=self.less.carry)
+            self.extend(build.emit(self.with_carry, self.top, self.zero, takes=self.less.carry))
         else:
             self.less.park()
-        self.lifted.run(limbs, self.high, group, [self.high])
-        if not last or self.half > RESIDENT:
-            self.lifted.park()
-        self.store(2 * self.half + group.start, limbs)
+        store(build, 2 * half + group.start, limbs[: max(0, 2 * self.rest - group.start)])
 
-    def above(self, group: range, last: bool) -> None:
-        """The limbs above: what was carried out goes through them."""
-        limbs = limbs_of(Buffer(self.build, "r", 3 * self.half, len(group) + group.start), group)
-        assert self.top is not None
-        self.lifted.run(limbs, lambda index: self.top if index == 0 else None, group)
-        if not last:
-            self.lifted.park()
-        self.store(3 * self.half + group.start, limbs)
-        if self.loop.looped:
-            self.build.emit("eor", self.top, self.top, fresh=True)
+    def sums_again(self, group: range) -> list[Virtual]:
+        """Limbs of W."""
+        if not self.resident:
+            return limbs_of(Buffer(self.build, "r", 2 * self.half, self.half), group)
+        limbs = self.waiting[group.start : group.stop]
+        for limb in limbs:
+            self.build.mark("own", limb, reads=[limb])
+        return limbs
+
+    def high_limb(self, index: int) -> Virtual | None:
+        """A limb of D; one that stays in a register if there is one for it."""
+        if self.resident:
+            return self.above[index] if index < len(self.above) else None
+        return Buffer(self.build, "r", 3 * self.half, len(self.above))(index)
+
+    def rise(self) -> None:
+        """What was carried out goes through D."""
+        if not self.above:
+            return
+        assert self.top and self.below_zero
+        top, sign = self.top, self.below_zero
+        rise = self.loop.chain("rise", self.zero)
+        loop = self.loop.walking("r").keeping(top, sign, rise.mask)
+        loop = replace(loop, group=loop.group if loop.looped else GROUP)
+
+        def group_rises(group: range, last: bool) -> None:
+            limbs = self.above[group.start : group.stop]
+            if not self.resident:
+                limbs = limbs_of(Buffer(self.build, "r", 3 * self.half, len(group) + group.start), group)
+            rise.run(limbs, lambda index: top if index == 0 else sign, group)
+            if not last and not self.resident:
+                rise.park()
+            store(self.build, 3 * self.half + group.start, limbs)
+            if self.loop.looped:
+                self.build.emit("mov", top, sign)
+
+        loop.over(len(self.above), {"r": 3 * self.half}, group_rises)

@@ -214,7 +214,7 @@ class Atoms:
         Code drops such carries: the last one of a square, and the last borrow of a conditional negation.
         """
         factors = {factor for atom in form for factor in self.factors.get(atom, (atom,))}
-        carries = [atom for atom in sorted(factors) if self.is_bit(atom) and self._carried(atom)]
+        carries = [atom for atom in sorted(factors) if self.is_bit(atom) and self.carried(atom)]
         for ways, budget in ((self.within, self.small), (self.bounded, 8 * self.small))[: 2 if thorough else 1]:
             found = False
             for carry in carries:
@@ -228,7 +228,7 @@ class Atoms:
                 return True
         return False
 
-    def _carried(self, atom: int) -> bool:
+    def carried(self, atom: int) -> bool:
         """Whether it is the highest digit of an equation."""
         relation = self.relation.get(atom)
         return relation is not None and len(relation.digits) > 1 and relation.digits[-1] == atom
@@ -274,6 +274,7 @@ class _Bounds:
         self.seen: set[int] = set()
         self.below: set[int] = set()  # digits below those that `expand_carries` replaced
         self.touched = 0  # terms changed so far
+        self.expanded = False  # whether carries were expanded once more
         for atom, coefficient in form.items():
             self.add(atom, coefficient)
 
@@ -346,7 +347,29 @@ class _Bounds:
                 least, greatest = max(least, self.least()), min(greatest, self.greatest())
                 if wanted(least, greatest):
                     return True
+                if not self.expanded and wanted(least + 1, greatest):
+                    self.expanded = True
+                    self.expand_again(waiting)
         return False
+
+    def expand_again(self, waiting: list[tuple[int, int]]) -> None:
+        """Replace the carries that came up on the way, as `expand_carries` does those that there were.
+
+        They are what limbs below the form's own ones passed on.  Their sum is not negative, but borrows are among them,
+        and a bound is missed by these alone.
+        """
+        again = [atom for atom in self.form if atom not in self.below and self.atoms.carried(atom)]
+        for atom in sorted(again, reverse=True):
+            coefficient = self.form.get(atom)
+            found = None if coefficient is None else self.definition(atom)
+            if coefficient is not None and found is not None:
+                self.below.update(self.atoms.relation[atom].digits[:-1])
+                self.replace(atom, coefficient, *found)
+        self.expand_carries()
+        waiting.clear()
+        for atom in self.form:
+            if atom not in self.below:
+                self.atoms.queue(atom, self.fixed, waiting)
 
     def swap(self, atom: int, coefficient: int, replacement: Form, waiting: list[tuple[int, int]]) -> None:
         """Put coefficient * replacement in the place of coefficient * atom, and queue what is new.  As `add`, without
