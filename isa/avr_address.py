@@ -59,11 +59,19 @@ class _Addressing:
             "give": self.nothing,
             "rcall": self.call,
             "lend": self.nothing,
+            "room": self.nothing,
+            "move": self.move,
+            "own": self.nothing,
+            "forget": self.nothing,
+            "spare": self.nothing,
         }
         return marks[op.insn](index, op) if op.insn in marks else [op]
 
     def nothing(self, index: int, op: Op) -> list[Op]:
         return []
+
+    def move(self, index: int, op: Op) -> list[Op]:
+        return [replace(op, insn="mov")]
 
     def call(self, index: int, op: Op) -> list[Op]:
         """Which registers go in and out has done its duty."""
@@ -150,9 +158,9 @@ class _Walker:
         return self.end is not None and min(*self.upcoming, self.end, self.end) > self.at
 
     def near(self, first: int, last: int, op: Op) -> list[Op]:
-        """Move, where need be, so that all limbs from `first` to `last` are within reach."""
+        """Move, where need be, so that all limbs from `first` to `last` are within reach; X to where it goes first."""
         if self.pointer == "X":
-            return self.to(first, op)
+            return self.to(self.upcoming[0] if self.upcoming and first <= self.upcoming[0] <= last else first, op)
         return [] if first >= self.at and last <= self.at + REACH else self.to(self.goal(first, REACH), op)
 
     def goal(self, offset: int, reach: int) -> int:

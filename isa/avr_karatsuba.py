@@ -142,8 +142,8 @@ def limbs_of(source: Source, indices: Sequence[int]) -> list[Virtual]:
 
 def resident_difference(
     build: Builder, low: Source, high: Sequence[Virtual], half: int, zero: Virtual, *, early: bool
-) -> tuple[list[Virtual], Virtual]:
-    """|low - high| in registers, and its sign as a mask; `high` may be in registers already, and shorter, or else is
+) -> list[Virtual]:
+    """|low - high| in registers; `high` may be in registers already, and shorter, or else is
     loaded `early`, where that destroys carries."""
     limbs: list[Virtual] = []
     chain = Chain(build, "borrow", zero)
@@ -157,7 +157,7 @@ def resident_difference(
         limbs += part
     assert chain.mask is not None
     negate(build, limbs, chain.mask, Chain(build, "borrow", zero), range(half))
-    return limbs, chain.mask
+    return limbs
 
 
 def negate(build: Builder, limbs: Sequence[Virtual], mask: Virtual, chain: Chain, indices: Sequence[int]) -> None:
@@ -174,6 +174,8 @@ def stored_difference(loop: Loop, step: Difference, zero: Virtual, room: int) ->
     negated where they lie.  A loop leaves none.
     """
     build, half = loop.build, step.into.count
+    if half <= room and not loop.looped:
+        loop = replace(loop, group=half)
     low_limb, high_limb = (Buffer(build, part.name, part.first, part.count) for part in (step.left, step.right))
     chain = loop.chain("borrow", zero)
     stored = half if loop.looped else 0 if half <= room else half - (room - BESIDE - 2)

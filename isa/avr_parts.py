@@ -28,9 +28,10 @@ from .avr_karatsuba import (
     stored_difference,
 )
 from .avr_leaf import Leaf, operands, store
-from .avr_recombine import TIGHT, Middle, Recombination
+from .avr_recombine import Recombination
 from .avr_registers import HIGH, POINTERS, pointers, pool
 from .avr_runs import clear
+from .avr_signed import Signed
 from .avr_stream import Stream
 
 FAR = 300  # products after which a call no longer reaches what stands behind them
@@ -88,7 +89,10 @@ class Module:
                         f"{part.plan.method} adds to what it has stored, which a part in place has not;"
                         " choose parts=calls or another leaf"
                     )
-            InPlace(self, build, plan).all_steps()
+            if plan.operands == ("a",):
+                InPlace(self, build, plan).all_steps()
+            else:
+                Signed(build, plan).all_steps()
         else:
             Calling(self, build, plan).all_steps()
 
@@ -120,16 +124,15 @@ class Module:
 
 
 class InPlace:
-    """One level of Karatsuba in one piece: L and H are stored, M stays in registers.
+    """One level of Karatsuba squaring in one piece.
 
-    When the differences are formed no operand is needed any more: their pointers become registers for limbs, but for Y,
-    which reaches the frame of limbs that find no register.
+    When the difference is formed no operand is needed any more: its pointer becomes registers for limbs, or reaches the
+    frame of limbs that find no register.
     """
 
     def __init__(self, module: Module, build: Builder, plan: Plan) -> None:
         self.module, self.build, self.plan = module, build, plan
         self.vectors: dict[str, list[Virtual]] = {}
-        self.signs: list[Virtual] = []
         (self.last,) = [step for step in plan.steps if isinstance(step, Recombine)]
 
     def all_steps(self) -> None:
@@ -137,9 +140,7 @@ class InPlace:
         self.vectors["a"], right = operands(self.build, self.plan)
         self.vectors |= dict.fromkeys(self.plan.operands[1:], right)
         self.zero = clear(self.build, "zero")
-        self.kept: list[Virtual] = []
-        halves = (self.last.half, self.plan.limbs - self.last.half)
-        self.stream = None if self.last.signs else Stream(self.build, halves, self.zero)
+        self.stream = Stream(self.build, (self.last.half, self.plan.limbs - self.last.half), self.zero)
         for step in self.plan.steps:
             match step:
                 case Block(title):
@@ -151,36 +152,22 @@ class InPlace:
                 case Difference():
                     self.difference(step)
                 case Recombine():
-                    self.recombine(step)
+                    self.stream.finish()
         self.build.mark("leave")
 
     def out(self, step: Part) -> Callable[[int, list[Virtual]], None]:
         """Where the limbs of a part go."""
         if step.into.name == "m":
-            return self.stream.middle if self.stream else self.keep
-        if step.into.first and self.stream:
+            return self.stream.middle
+        if step.into.first:
             return self.stream.high
         return lambda column, limbs: store(self.build, step.into.first + column, limbs)
-
-    def keep(self, column: int, limbs: list[Virtual]) -> None:
-        """Limbs of M stay in registers."""
-        self.kept += [clear(self.build, "m") if limb is self.zero else limb for limb in limbs]
-
-    def recombine(self, step: Recombine) -> None:
-        if self.stream:
-            self.stream.finish()
-            return
-        halves = (step.half, self.plan.limbs - step.half)
-        loop = Loop(self.build, False, {}, group=TIGHT)
-        middle = Middle(self.build, 2 * step.half, self.kept)
-        Recombination(loop, halves, middle, sign=self.signs[0], zero=self.zero).all_steps()
 
     def part(self, step: Part) -> None:
         """A product in place."""
         left, right = (self.vectors[s.name][s.first : s.first + s.count] for s in (step.left, step.right))
         leaf = Leaf(step.plan, self.build, left, right, out=self.out(step), zero=self.zero)
-        if self.stream:
-            self.stream.source = leaf
+        self.stream.source = leaf
         leaf.all_steps()
 
     def call(self, step: Part) -> None:
@@ -191,7 +178,6 @@ class InPlace:
         else:
             limbs = self.vectors[step.left.name]
         product = [build.limb(f"m{i}", place=meeting(label.name, "give", i)) for i in range(step.into.count)]
-        assert self.stream  # only squares are shared
         self.stream.wait()
         build.mark("rcall", label, *limbs, *product, reads=limbs, writes=product)
         self.zero = clear(build, "zero")
@@ -228,12 +214,9 @@ class InPlace:
             low = self.arriving(step.left, self.function(middle))
         high = self.vectors[step.right.name][step.right.first : step.right.first + step.right.count]
         early = pointers(self.plan)[step.left.name] == "X"  # it steps, and must be moved back for limbs below
-        limbs, sign = resident_difference(self.build, low, high, step.into.count, self.zero, early=early)
+        limbs = resident_difference(self.build, low, high, step.into.count, self.zero, early=early)
         self.vectors[step.into.name] = limbs
-        self.signs.append(sign)
         self.release(step.left.name, step.into.count)
-        if len(self.signs) == 2:
-            self.build.emit("eor", self.signs[0], self.signs[1], comment="all ones if M is to be added")
 
 
 class Calling:
@@ -329,6 +312,7 @@ class Calling:
     def recombine(self, step: Recombine) -> None:
         self.build.raw(stack_pointer_to("Y"))
         self.set("Z", Slice("r", 0, 0))
+        self.build.mark("release", *POINTERS["X"])
         self.zero = clear(self.build, "zero")
         sign = None
         if step.signs:
@@ -361,8 +345,7 @@ class Calling:
         self.build.mark("point", "Y", Memory("m", -(self.depth + 1)))
         loop = self.loop({"Z": "r", "Y": "m"})
         halves = (step.half, self.plan.limbs - step.half)
-        middle = Middle(self.build, 2 * step.half)
-        Recombination(loop, halves, middle, sign=sign, zero=self.zero, added=added).all_steps()
+        Recombination(loop, halves, sign=sign, zero=self.zero, added=added).all_steps()
 
     # ---- a part that is called, then steps in place -----------------------------------------------------------
 

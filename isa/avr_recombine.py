@@ -1,6 +1,11 @@
 """Karatsuba's last step on AVR: L + H - M added in the middle.
 
-The chains that this needs run side by side, group by group of limbs (`avr_karatsuba`).
+With X = 2^(limb bits * half), L = (B:A), H = (D:C) and W = B + C, the result is
+
+    A + X (A + W - M_lo) + X^2 (W + D - M_hi) + X^3 D
+
+The chains that this needs run side by side, group by group of limbs (`avr_karatsuba`).  W waits in registers, as far
+as they suffice, or where C was.  What it carries out counts in both sums.
 
 Sources: research/avr_kernels.md, patterns 11 and 14.
 """
@@ -8,79 +13,47 @@ Sources: research/avr_kernels.md, patterns 11 and 14.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
-from sqgen.code import Builder, Memory, Virtual
+from sqgen.code import Flag, Memory, Virtual
 
 from .avr_karatsuba import Buffer, Chain, Loop, limbs_of
 from .avr_leaf import store
 from .avr_runs import clear
 
-TIGHT = 3  # limbs at a time where M is in registers as well
+TIGHT = 6  # limbs at a time where W stays in registers
 REACHED = 32  # limbs that a pointer reaches without being moved, whatever lies between
-SPAN = 48  # limbs of a half above which a pointer does not reach both halves of M
-
-
-@dataclass(frozen=True)
-class Middle:
-    """M: in registers (`limbs`), or in the buffer "m".  Where a limb was, one of S waits in its place."""
-
-    build: Builder
-    count: int
-    limbs: Sequence[Virtual] = ()
-    waiting: dict[int, Virtual] = field(default_factory=dict)
-
-    @property
-    def buffers(self) -> list[Buffer]:
-        return [] if self.limbs else [Buffer(self.build, "m", 0, self.count)]
-
-    def limb(self, index: int) -> Virtual | None:
-        return self.limbs[index] if self.limbs else self.buffers[0](index)
-
-    def keep(self, index: int, limb: Virtual) -> None:
-        if self.limbs:
-            self.waiting[index] = limb
-        else:
-            self.build.memory("store", limb, Memory("m", index))
-
-    def kept(self, index: int) -> Virtual | None:
-        return self.waiting.pop(index) if self.limbs else self.buffers[0](index)
+NEAR = 16  # limbs of a half, at most, where a pointer reaches the whole result
 
 
 class Recombination:
-    """r = L + X^2 H becomes L + X (L + H - M) + X^2 H, X being 2^(limb bits * half).
+    """r = L + X^2 H becomes L + X (L + H - M) + X^2 H; M is in the buffer "m".
 
-    S = L_hi + H_lo is formed once: it is in the lower half of the middle, L_lo + S - M_lo, and in the upper one,
-    S + H_hi - M_hi.  What it carries out is in both as well, and so goes to columns 2 half and 3 half.  `sign` is a
-    mask, all ones if M is to be added: M is then complemented, and one is borrowed at first and given back above.
-    Without a mask M is `added` or not, by the same instructions but for ADC in the place of SBC.  `halves` are the
-    limbs of the low and of the high half.
+    `sign` is a mask, all ones if M is to be added: M is then complemented, and one is borrowed at first and given back
+    above.  Without a mask M is `added` or not, by the same instructions but for ADC in the place of SBC.  `halves` are
+    the limbs of the low and of the high half.
     """
 
     def __init__(
-        self,
-        loop: Loop,
-        halves: tuple[int, int],
-        middle: Middle,
-        *,
-        sign: Virtual | None,
-        zero: Virtual,
-        added: bool = False,
+        self, loop: Loop, halves: tuple[int, int], *, sign: Virtual | None, zero: Virtual, added: bool = False
     ) -> None:
-        self.loop, self.build = loop, loop.build
-        self.half, self.rest = half, rest = halves
-        self.middle, self.sign, self.zero = middle, sign, zero
-        self.low = Buffer(self.build, "r", 0, 2 * half)
-        self.high = Buffer(self.build, "r", 2 * half, 2 * rest)
-        columns = range(0) if loop.looped else range(3 * half, 2 * half + 2 * rest)
-        self.above_middle = [self.build.limb(f"r{column}", Memory("r", column)) for column in columns]
+        self.half, self.rest = halves
+        self.resident = not loop.looped and self.half <= NEAR
+        self.loop, self.build = replace(loop, group=TIGHT) if self.resident else loop, loop.build
+        self.sign, self.zero = sign, zero
         self.sums = loop.chain("carry", zero)
         self.with_carry = "adc" if added else "sbc"
         self.less = Chain(self.build, "more" if added else "borrow", zero, self.first_borrow())
         self.lifted = loop.chain("lifted", zero)
-        self.rise = self.lifted  # through the limbs above
-        self.again: Virtual | None = None
-        self.top: Virtual | None = None
+        self.again: Virtual | None = None  # what W carries out, for the second time
+        self.waiting: list[Virtual] = []  # W, where it is resident
+        self.above = [self.limb_above(index) for index in range(2 * self.rest - self.half)]  # D
+        self.top: Virtual | None = None  # what goes into D, and its sign as a mask
+        self.below_zero: Virtual | None = None
+
+    def limb_above(self, index: int) -> Virtual:
+        where = Memory("r", 3 * self.half + index)
+        return self.build.limb(f"r{where.offset}", where)
 
     def first_borrow(self) -> Virtual | None:
         """One for a negative M."""
@@ -91,24 +64,24 @@ class Recombination:
         return borrow
 
     def all_steps(self) -> None:
-        half, rest = self.half, self.rest
-        alive = (self.zero, self.sign, self.sums.mask, self.less.mask, self.lifted.mask)
-        loop = self.loop.keeping(*alive)
+        half = self.half
+        loop = self.loop.keeping(self.zero, self.sign, self.sums.mask, self.less.mask, self.lifted.mask)
         loop.over(half, {"r": 0, "m": 0}, self.lower)
-        self.between()
-        loop.keeping(*alive, self.again).over(half, {"r": 2 * half, "m": 0 if half <= SPAN else half}, self.upper)
+        if self.sums.mask:
+            self.again = self.build.limb("again")
+            self.build.emit("mov", self.again, self.sums.mask)
+        loop = loop.keeping(*loop.keep, self.again)
+        loop.over(half, {"r": 2 * half, "m": half}, self.upper)
         if self.loop.looped:
             self.top = self.carries()
             self.less.run([self.top], lambda index: None, [0])
-        count = 2 * rest - half
-        if count > 0:
-            assert self.top is not None
-            self.rise = self.loop.chain("rise", self.zero)
-            loop = loop.walking("r").keeping(self.zero, self.top, self.rise.mask)
-            if loop.looped:
-                loop.over(count, {"r": 3 * half}, self.above_in_loop)
-            else:
-                replace(loop, group=REACHED).over(count, {"r": 3 * half}, self.above)
+            self.extend(self.less.carry)
+        self.rise()
+
+    def extend(self, carry: Flag | None) -> None:
+        """Keep the sign of what goes into D.  It never is below zero, but the proof need not know that."""
+        self.below_zero = self.build.limb("sign")
+        self.build.emit("sbc", self.below_zero, self.below_zero, takes=carry, fresh=True)
 
     def carries(self) -> Virtual:
         """What goes into the limbs above, but for the borrow that is still to come."""
@@ -119,73 +92,96 @@ class Recombination:
         return top
 
     def less_middle(self, index: int) -> Virtual | None:
-        limb = self.middle.limb(index)
+        limb = Buffer(self.build, "m", 0, 2 * self.half)(index)
         if limb and self.sign:
             self.build.emit("eor", limb, self.sign)
         return limb
 
-    def store(self, column: int, limbs: Sequence[Virtual]) -> None:
-        """Store limbs of the middle; those above the result are zero."""
-        store(self.build, column, limbs[: max(0, 2 * (self.half + self.rest) - column)])
+    def take_away(self, limbs: Sequence[Virtual], indices: Sequence[int]) -> None:
+        """Less M, its limbs of these indices."""
+        self.less.run(limbs, self.less_middle, indices, [Buffer(self.build, "m", 0, 2 * self.half)])
 
     def lower(self, group: range, last: bool) -> None:
         """Columns half .. 2 half - 1."""
-        sums = limbs_of(Buffer(self.build, "r", self.half, self.half), group)
-        self.sums.run(sums, self.high, group, [self.high])
+        build, half = self.build, self.half
+        sums = limbs_of(Buffer(build, "r", half, half), group)
+        high = Buffer(build, "r", 2 * half, 2 * self.rest)
+        self.sums.run(sums, high, group, [high])
         self.sums.park()
-        limbs = limbs_of(self.low, group)
+        if self.resident:
+            for index, limb in zip(group, sums, strict=True):
+                build.mark("room", limb, Memory("r", 2 * half + index))
+            self.waiting += sums
+        else:
+            store(build, 2 * half + group.start, sums)
+        limbs = limbs_of(Buffer(build, "r", 0, half), group)
         self.lifted.run(limbs, lambda index: sums[index - group.start], group)
         self.lifted.park()
-        self.less.run(limbs, self.less_middle, group, self.middle.buffers)
+        self.take_away(limbs, group)
         self.less.park()
-        for index, limb in zip(group, sums, strict=True):
-            self.middle.keep(index, limb)
-        self.store(self.half + group.start, limbs)
-
-    def between(self) -> None:
-        """Keep what S carries out, which is added twice."""
-        assert self.sums.mask
-        self.again = self.build.limb("again")
-        self.build.emit("mov", self.again, self.sums.mask)
+        store(build, half + group.start, limbs)
 
     def upper(self, group: range, last: bool) -> None:
         """Columns 2 half .. 3 half - 1."""
-        limbs = limbs_of(self.middle.kept, group)
-        above = range(self.half + group.start, self.half + group.stop)
-        self.sums.run(limbs, self.high_limb, above, [self.high])
+        build, half = self.build, self.half
+        limbs = self.sums_again(group)
+        self.sums.run(limbs, self.high_limb, group, [Buffer(build, "r", 3 * half, len(self.above))])
         self.sums.park()
         self.lifted.run(limbs, lambda index: None, group)
         self.lifted.park()
-        if last:
+        if last and not self.loop.looped:
             self.top = self.carries()
-        self.less.run(limbs, self.less_middle, above, self.middle.buffers)
+        self.take_away(limbs, range(half + group.start, half + group.stop))
         if last and self.top:
-            self.build.emit(self.with_carry, self.top, self.zero, takes=self.less.carry)
+            self.extend(build.emit(self.with_carry, self.top, self.zero, takes=self.less.carry))
         else:
             self.less.park()
-        self.store(2 * self.half + group.start, limbs)
+        store(build, 2 * half + group.start, limbs[: max(0, 2 * self.rest - group.start)])
+
+    def sums_again(self, group: range) -> list[Virtual]:
+        """Limbs of W."""
+        if not self.resident:
+            return limbs_of(Buffer(self.build, "r", 2 * self.half, self.half), group)
+        limbs = self.waiting[group.start : group.stop]
+        for limb in limbs:
+            self.build.mark("own", limb, reads=[limb])
+        return limbs
 
     def high_limb(self, index: int) -> Virtual | None:
-        """A limb of H; of its upper half, which is wanted once more, one that may stay in its register."""
-        kept = self.above_middle[index - self.half :] if index >= self.half else []
-        return kept[0] if kept else self.high(index)
+        """A limb of D; one that stays in a register if there is one for it."""
+        if self.loop.looped:
+            return Buffer(self.build, "r", 3 * self.half, len(self.above))(index)
+        return self.above[index] if index < len(self.above) else None
 
-    def above(self, group: range, last: bool) -> None:
-        """The limbs above: what was carried out goes through them."""
-        assert self.top is not None
-        self.build.mark("near", *(Memory("r", 3 * self.half + index) for index in (group[0], group[-1])))
-        for index in group:
-            limb = self.above_middle[index]
-            self.rise.run([limb], lambda index: self.top if index == 0 else None, [index])
-            self.store(3 * self.half + index, [limb])  # at once: it can be loaded again only as it was
-        if not last:
-            self.rise.park()
+    def rise(self) -> None:
+        """What was carried out goes through D."""
+        if not self.above:
+            return
+        assert self.top and self.below_zero
+        top, sign = self.top, self.below_zero
+        rise = self.loop.chain("rise", self.zero)
+        first = 3 * self.half
 
-    def above_in_loop(self, group: range, last: bool) -> None:
-        """The same in a loop."""
-        limbs = limbs_of(Buffer(self.build, "r", 3 * self.half, len(group) + group.start), group)
-        assert self.top is not None
-        self.rise.run(limbs, lambda index: self.top if index == 0 else None, group)
-        self.rise.park()
-        self.store(3 * self.half + group.start, limbs)
-        self.build.emit("eor", self.top, self.top, fresh=True)
+        def addend(index: int) -> Virtual:
+            return sign if index else top
+
+        def group_rises(group: range, last: bool) -> None:
+            self.build.mark("near", Memory("r", first + group[0]), Memory("r", first + group[-1]))
+            for index in group:
+                rise.run([self.above[index]], addend, [index])
+                store(self.build, first + index, [self.above[index]])  # at once: it is loaded again only as it was
+            if not last:
+                rise.park()
+
+        def turn_rises(group: range, last: bool) -> None:
+            limbs = limbs_of(Buffer(self.build, "r", first, len(group) + group.start), group)
+            rise.run(limbs, addend, group)
+            rise.park()
+            store(self.build, first + group.start, limbs)
+            self.build.emit("mov", top, sign)
+
+        if self.loop.looped:
+            loop = self.loop.walking("r").keeping(top, sign, rise.mask)
+            loop.over(len(self.above), {"r": first}, turn_rises)
+        else:
+            replace(self.loop, group=REACHED).over(len(self.above), {"r": first}, group_rises)

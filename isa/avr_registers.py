@@ -21,6 +21,8 @@ def pointers(plan: Plan) -> dict[str, str]:
     )  # the result is read again: it needs displacements
     if plan.operands == ("a",):
         return {"r": "Z", "a": "Y"} if again else {"r": "X", "a": "Z"}
+    if any(not part.called for part in plan.parts()):  # the limbs of b stay while those of a walk by more than once
+        return {"r": "Z", "a": "Y", "b": "X"}
     return {"r": "Z", "a": "X", "b": "Y"} if again else {"r": "X", "a": "Y", "b": "Z"}
 
 

@@ -26,6 +26,7 @@ from sqgen.plan import Block, Difference, Part, Plan, Recombine, Slice, Step
 TITLE = "subtractive Karatsuba"
 REFERENCE = "HS15"
 OPS = ("mul",)
+FEWEST = 6  # limbs of a part that is worth a level in place
 LEAF = 16  # limbs of a part, at most, where nothing is said of levels
 
 
@@ -99,7 +100,10 @@ def level(a: Slice, b: Slice, levels: int, values: Values, branched: bool) -> It
         d, e = Slice("d", 0, half), Slice("e", 0, half)
     middle = Slice("m", 0, 2 * half)
     differences = [Difference("a_lo < a_hi", d, low[0], high[0]), Difference("b_lo < b_hi", e, low[1], high[1])]
-    inner, smaller = plan(half, levels - 1, values), plan(n - half, levels - 1, values)
+    inner, smaller = (
+        plan(limbs, levels - 1, values) if called else values.part("rows", "mul", limbs, {})
+        for limbs in (half, n - half)
+    )
     form_low: tuple[Step, ...] = (Block("L"), Part(inner, Slice("r", 0, 2 * half), *low, called))
     form_high: tuple[Step, ...] = (Block("H"), Part(smaller, Slice("r", 2 * half, 2 * (n - half)), *high, called))
     form_middle: tuple[Step, ...] = (Block("M"), *differences, Part(inner, middle, d, e, called))
@@ -111,10 +115,16 @@ def level(a: Slice, b: Slice, levels: int, values: Values, branched: bool) -> It
     yield Recombine(half, middle, tuple(each.sign for each in differences), turn, branched)
 
 
+def inner_plan(n: int, levels: int, values: Values, called: bool) -> Plan:
+    """The plan of a part: what is formed in place is formed by rows, which can begin with limbs in their sum."""
+    return plan(n, levels, values) if called else values.part("rows", "mul", n, {})
+
+
 def plan(n: int, levels: int, values: Values, outermost: bool = False) -> Plan:
     """The plan of a part of n limbs; only the `outermost` level may branch.  Raises UserError: too small for that."""
     branched = outermost and values.word("signs") == "branched"
-    if not levels or n < 4:
+    in_place = levels == 1 and values.word("parts") == "inline"
+    if not levels or n < (FEWEST if in_place else 4):
         if branched:
             raise UserError(f"signs=branched needs a level of Karatsuba, which {n} limbs do not have")
         return values.leaf("mul", n)

@@ -2,8 +2,9 @@
 
 Stays are placed in the order of their births.  Two things are wanted: mates, which are moved together if they lie in
 an aligned pair, and few registers that must be saved.  A pair can only be placed where both of its registers are free,
-so a single limb goes where the time is shortest in which just one register of a pair is in use.  `hints`, found by
-search, say otherwise for single stays.  What goes to a function on registers, or comes from one, has its place.
+so a single limb goes where the time is shortest in which just one register of a pair is in use.  Where no pair is free,
+what is in the way of one can be moved: that costs as much as a broken pair, but only once.  `hints`, found by search,
+say otherwise for single stays.  What goes to a function on registers, or comes from one, has its place.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ def allocate(
     """
     found = residence(function)
     task = Task.of(found, prices, pairs, chosen or {})
-    return emit(function, found, best_place(task, hints or {}).where)
+    return emit(function, found, best_place(task, hints or {}))
 
 
 @dataclass(frozen=True)
@@ -125,16 +126,18 @@ class Task:
 
 
 class Placed(NamedTuple):
-    """The register of each stay, by number; how many mates are not side by side; what the registers used cost."""
+    """The register of each stay, by number, at its birth; how many mates are not side by side; what the registers used
+    cost; and moves: (time, stay, register that it has from then on)."""
 
     where: list[int]
     broken: int
     saves: int
+    moves: list[tuple[int, int, int]]
 
     @property
     def cost(self) -> int:
         """Cycles."""
-        return self.broken + self.saves
+        return self.broken + self.saves + len(self.moves)
 
 
 def best_place(task: Task, hints: Hints) -> Placed:
@@ -143,7 +146,8 @@ def best_place(task: Task, hints: Hints) -> Placed:
     if wanted or task.fixed:
         return place(task, wanted)
     saved = [register for register, price in enumerate(task.price) if price]
-    tried = (attempt(task, wanted, frozenset(saved[count:])) for count in range(len(saved)))
+    avoided = [frozenset(saved[count:]) for count in range(len(saved))]
+    tried = [attempt(task, wanted, each, moving=moving) for moving in (False, True) for each in avoided]
     return min((*filter(None, tried), place(task, wanted)), key=lambda placed: placed.cost)
 
 
@@ -154,14 +158,17 @@ def place(task: Task, hints: Mapping[int, int]) -> Placed:
     return placed
 
 
-def attempt(task: Task, hints: Mapping[int, int], avoided: Set[int]) -> Placed | None:
-    """A place for each stay, where `hints` say if that is free, None if it takes the registers to be avoided."""
+def attempt(task: Task, hints: Mapping[int, int], avoided: Set[int], *, moving: bool = False) -> Placed | None:
+    """A place for each stay, where `hints` say if that is free, None if it takes the registers to be avoided; with
+    `moving` of what is in the way of a pair."""
     births, deaths, mates, neighbours, low = task.births, task.deaths, task.mates, task.neighbours, task.low
     registers = range(len(task.registers))
     until = [NEVER if r in avoided else opening for r, opening in enumerate(task.opening)]  # when a register is free
     where = [-1] * len(births)
     used = [not price for price in task.price]
     broken = 0
+    moves: list[tuple[int, int, int]] = []
+    held = [-1] * len(until)  # the latest stay in a register
     for stay, birth in enumerate(births):
         if where[stay] >= 0:
             continue
@@ -174,10 +181,16 @@ def attempt(task: Task, hints: Mapping[int, int], avoided: Set[int]) -> Placed |
         hinted = hints.get(stay, -1)
         if mate >= 0:
             spans = [r for r in free if low[r] and until[neighbours[r]] <= birth]
+            if not spans and moving and (moved := obstacle(task, held, until, birth)):
+                out, to = moved
+                moves.append((birth // 2, held[out], to))
+                until[to], held[to], used[to] = until[out], held[out], True
+                until[out] = birth
+                spans = [r for r in (out, neighbours[out]) if low[r]]
             if spans:
                 register = hinted if hinted in spans else max(spans, key=lambda r: used[r] and used[neighbours[r]])
                 for one, limb in ((register, stay), (neighbours[register], mate)):
-                    where[limb], until[one], used[one] = one, deaths[limb], True
+                    where[limb], until[one], held[one], used[one] = one, deaths[limb], limb, True
                 continue
             broken += 1
         if hinted in free:
@@ -185,8 +198,25 @@ def attempt(task: Task, hints: Mapping[int, int], avoided: Set[int]) -> Placed |
         else:  # for how long just one of the pair is in use
             alone = {r: abs(max(until[neighbours[r]], birth) - death) if neighbours[r] >= 0 else 0 for r in free}
             register = min(free, key=lambda r: (not used[r], alone[r]))
-        where[stay], until[register], used[register] = register, death, True
-    return Placed(where, broken, sum(price for price, use in zip(task.price, used, strict=True) if use))
+        where[stay], until[register], held[register], used[register] = register, death, stay, True
+    return Placed(where, broken, sum(price for price, use in zip(task.price, used, strict=True) if use), moves)
+
+
+def obstacle(task: Task, held: Sequence[int], until: Sequence[int], birth: int) -> tuple[int, int] | None:
+    """(from, to): registers between which a limb is to be moved so that a pair is free at a birth, if that can be done.
+
+    The best one stays about as long as its new neighbour: so two limbs that were alone share a pair.
+    """
+    before = birth // 2 * 2  # the move stands before the operation, which may read
+    free = [r for r, end in enumerate(until) if end <= before]
+    lone = [task.neighbours[r] for r in free if task.neighbours[r] >= 0]
+    ways = [
+        (abs(until[out] - until[task.neighbours[to]]), -until[out], out, to)
+        for out in lone
+        for to in free
+        if held[out] >= 0 and to not in (out, task.neighbours[out])
+    ]
+    return min(ways)[2:] if ways else None
 
 
 def reserved(task: Task, stay: int, free: Sequence[int]) -> list[int]:
@@ -198,15 +228,23 @@ def reserved(task: Task, stay: int, free: Sequence[int]) -> list[int]:
     return found
 
 
-def emit(function: Function, found: Residence, where: Sequence[int]) -> Function:
-    """The operations with registers, and with the loads and stores between them."""
+def emit(function: Function, found: Residence, placed: Placed) -> Function:
+    """The operations with registers, and with the loads, stores and moves between them."""
     registers = list(found.opening)
+    where = list(placed.where)
+    waiting = deque(placed.moves)
     out: list[Op] = []
     for index, op in enumerate(function.ops):
+        stores = [Op("store", (registers[where[stay]], place)) for stay, place in found.stores[index]]
+        shifts = []
+        while waiting and waiting[0][0] == index:
+            _, stay, to = waiting.popleft()
+            shifts.append(Op("move", (registers[to], registers[where[stay]])))
+            where[stay] = to
         names = {virtual: registers[where[stay]] for virtual, stay in found.holds[index].items()}
-        args = tuple(names[arg] if isinstance(arg, Virtual) else arg for arg in op.args)
-        moves = [Op("store", (registers[where[stay]], place)) for stay, place in found.stores[index]]
-        moves += [Op("load", (registers[where[stay]], home)) for stay, home in found.loads[index]]
+        args = tuple(names.get(arg, arg) if isinstance(arg, Virtual) else arg for arg in op.args)
+        loads = [Op("load", (registers[where[stay]], home)) for stay, home in found.loads[index]]
+        moves = [*stores, *shifts, *loads]
         moves.append(replace(op, args=args, reads=(), writes=()))
         if len(moves) > 1:
             moves[-1] = replace(moves[-1], heading="")
@@ -218,8 +256,9 @@ def emit(function: Function, found: Residence, where: Sequence[int]) -> Function
 def verify(before: Function, after: Function) -> None:
     """Replay both and raise CodeError unless each register holds the variable that `before` means there."""
     homes = {virtual.home for op in before.ops for virtual in op.reads}
+    rooms = {op.args[1] for op in before.ops if op.insn == "room"}
     holds: dict[str, Virtual | Memory] = {}  # of one that was loaded, its home, which others may have as well
-    spilled: dict[Arg, Virtual | Memory] = {}
+    stored: dict[Arg, Virtual | Memory] = {}  # variables in memory
     rest = deque(before.ops)
     for op in after.ops:
         if rest and _matches(op, rest[0], holds):
@@ -227,12 +266,17 @@ def verify(before: Function, after: Function) -> None:
             for virtual, register in zip(original.args, op.args, strict=True):
                 if isinstance(virtual, Virtual) and virtual in original.writes:
                     holds[str(register)] = virtual
-        elif op.insn == "store" and _spilled(op):
-            spilled[op.args[1]] = holds[str(op.args[0])]
-        elif op.insn == "load" and op.args[1] in spilled:
-            holds[str(op.args[0])] = spilled[op.args[1]]
+                    stored = {place: other for place, other in stored.items() if other != virtual}
+            if op.insn == "store" and isinstance(original.args[0], Virtual):
+                stored[original.args[1]] = original.args[0]
+        elif op.insn == "store" and (op.args[1] in rooms or _spilled(op)):
+            stored[op.args[1]] = holds[str(op.args[0])]
+        elif op.insn == "move":
+            holds[str(op.args[0])] = holds[str(op.args[1])]
         elif op.insn == "load" and isinstance(op.args[1], Memory) and op.args[1] in homes:
             holds[str(op.args[0])] = op.args[1]
+        elif op.insn == "load" and op.args[1] in stored:
+            holds[str(op.args[0])] = stored[op.args[1]]
         else:
             raise CodeError(f"{op.text().strip()} does not follow from the code before allocation")
     if rest:

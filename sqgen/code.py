@@ -79,6 +79,8 @@ class Op:
     * `release` (registers ...): from here on the allocator may use them
     * `lend` (buffer, registers ...): the allocator may use them after the last load from the buffer
     * `accept`, `give` (limbs): what a function on registers finds there, and what it leaves there
+    * `room` (limb, memory): this place is free for the limb's value, and holds it already if it was `store`d there
+    * `own` (limb): it is to be written, or its place to be used: it has no home or room from here on
     * `spill`: from here on there is a place in memory, `SPILLED`, for limbs that registers do not hold
 
     `heading` opens a part of the listing, `comment` says why.

@@ -27,10 +27,8 @@ MANY = 100  # times as many at most to reduce what carries came from
 class Atoms:
     """All atoms of one proof, numbered in the order they were made."""
 
-    def __init__(self, most: int = SMALL, *, join: bool = True) -> None:
+    def __init__(self, most: int = SMALL) -> None:
         self.most = max(most, SMALL)
-        self.join = join  # whether a digit of two bits is a form in their product, and not two cases
-        self.joined = False  # whether there was one
         self.low: list[int] = [1]
         self.high: list[int] = [1]
         self.public: list[bool] = [True]
@@ -251,7 +249,7 @@ class Atoms:
         bound of what they were carried out of has been looked for in vain.
         """
         factors = {factor for atom in form for factor in self.factors.get(atom, (atom,))}
-        carries = [atom for atom in sorted(factors) if self.is_bit(atom) and self._carried(atom)]
+        carries = [atom for atom in sorted(factors) if self.is_bit(atom) and self.carried(atom)]
         for ways, budget in ((self.within, self.small), (self.bounded, 8 * self.small))[: 2 if thorough else 1]:
             found = False
             for carry in carries:
@@ -259,7 +257,7 @@ class Atoms:
                 if key not in self.settled:
                     self.settled.add(key)
                     zero = not (sought and ways == self.within) and ways({carry: 1}, 0, 0, {}, budget)
-                    value = ZERO if zero else self._sign_equal_to(carry)
+                    value = ZERO if zero else self._sign_equal_to(carry, ways, budget)
                     if value is not None:
                         self.define((carry,), (1,), value)
                         found = True
@@ -267,17 +265,26 @@ class Atoms:
                 return True
         return False
 
-    def _carried(self, atom: int) -> bool:
+    def carried(self, atom: int) -> bool:
         """Whether it is the highest digit of an equation."""
         relation = self.relation.get(atom)
         return relation is not None and len(relation.digits) > 1 and relation.digits[-1] == atom
 
-    def _sign_equal_to(self, carry: int) -> Form | None:
-        """The latest sign before the carry, if the carry is always what that is."""
+    def _sign_equal_to(self, carry: int, ways: Callable[..., bool], budget: int) -> Form | None:
+        """The latest sign before the carry, or that of a sign-extended number that was added, if the carry is always
+        what that is."""
         sign = max((sign for sign in self.signs if sign < carry), default=None)
         if sign and all(self.within({carry: 1}, value, value, {sign: value}, self.small) for value in (0, 1)):
             return {sign: 1}
+        extended = self._extended(carry)
+        if extended and ways({carry: 1, extended: -1}, 0, 0, {}, budget):
+            return {extended: 1}
         return None
+
+    def _extended(self, carry: int) -> int | None:
+        """The sign of a sign-extended number whose highest limb was added where the carry comes from."""
+        terms = self.relation[carry].form.items()
+        return next((bit for bit, c in terms if self.is_bit(bit) and c > 1 and not c & (c + 1)), None)
 
     def _shown(self, form: Form, fixed: Mapping[int, int], budget: int, wanted: Callable[[int, int], bool]) -> bool:
         """Whether bounds as wanted are found with `budget` terms touched, and while not too many were in vain."""

@@ -42,11 +42,7 @@ def prove(image: bytes, contract: Contract, core: Core, entry: int = 0, *, branc
     collecting = gc.isenabled()
     gc.disable()  # forms are many and never cyclic: looking for cycles takes a tenth of the time and finds none
     try:
-        first = _Proof(image, contract, core, entry, branches)
-        verdict = first.run()
-        if not verdict.proved and first.atoms.joined:  # then as cases
-            verdict = _Proof(image, contract, core, entry, branches, join=False).run()
-        return verdict
+        return _Proof(image, contract, core, entry, branches).run()
     finally:
         if collecting:
             gc.enable()
@@ -59,14 +55,12 @@ class _Failed(Exception):
 
 
 class _Proof:
-    def __init__(
-        self, image: bytes, contract: Contract, core: Core, entry: int, branches: bool, *, join: bool = True
-    ) -> None:
+    def __init__(self, image: bytes, contract: Contract, core: Core, entry: int, branches: bool) -> None:
         self.image, self.contract, self.core, self.entry = image, contract, core, entry
         self.branches = branches
         self.paths: dict[tuple[int, ...], Price] = {}  # of all cases, where they may differ
         self.isa = contract.isa
-        self.atoms = Atoms(TERMS_PER_PRODUCT * contract.limbs**2, join=join)
+        self.atoms = Atoms(TERMS_PER_PRODUCT * contract.limbs**2)
         self.bases: dict[int, str] = {}
         self.initial: list[Value] = []
         self.operands: dict[str, list[int]] = {}

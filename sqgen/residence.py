@@ -1,8 +1,9 @@
 """The first half of register allocation: which variable is in a register when, but not yet in which one.
 
 A variable with a home in memory is never written, so evicting it costs nothing and coming back costs one load.  For a
-fixed order of uses, evicting the one with the farthest next use needs the fewest loads.  Where none can be evicted,
-and the code has a place for it, a variable without a home is stored and loaded again.
+fixed order of uses, evicting the one with the farthest next use needs the fewest loads.  A variable without a home can
+be given `room`, a place in memory that is free as long as it lives: it is stored there if its value is not, and then
+loaded again.  Where none can be evicted, and the code has a frame, any variable is put there.
 
 Time runs in half operations: operation i reads at 2i and writes at 2i + 1, so that what dies in an operation makes
 room for what is born there.
@@ -74,7 +75,10 @@ class _Residence:
         self.here: dict[Virtual, int] = {}  # number of its stay
         self.used: dict[Virtual, int] = {}  # time of the last use
         self.spilling = False  # whether there is a place for spilled limbs
-        self.slots: dict[Virtual, Memory] = {}  # where a spilled limb has its place
+        self.rooms: dict[Virtual, Memory] = {}  # where a variable without a home has its place
+        self.own: set[Virtual] = set()  # variables that have left their home or room for good
+        self.spilled = 0  # places in the frame
+        self.spare = 0  # registers to leave free where that needs no frame
         self.current: set[Virtual] = set()  # variables whose value is in their place
 
     def run(self) -> Residence:
@@ -88,7 +92,8 @@ class _Residence:
         found.loads.append([])
         found.stores.append([])
         if op.insn == "release":
-            found.opening |= {str(register): 2 * index for register in op.args}
+            for register in op.args:  # some may be there already
+                found.opening.setdefault(str(register), 2 * index)
             self.growing = 2 * index
         if 2 * index >= self.growing:
             later = [opening for opening in found.opening.values() if opening > 2 * index]
@@ -97,13 +102,14 @@ class _Residence:
         pinned = (*op.reads, *op.writes)
         for virtual in op.reads:
             if virtual not in self.here:
-                found.loads[index].append((self.enter(virtual, 2 * index, op, pinned), self.home(virtual, index, op)))
+                found.loads[index].append((self.enter(virtual, 2 * index, op, pinned), self.source(virtual, index, op)))
             found.holds[index][virtual] = self.here[virtual]
             self.used[virtual] = 2 * index
         for virtual in pinned:
             uses = self.uses[virtual]
             if uses and uses[0] == index:
                 uses.popleft()
+        self.mark(op)
         for virtual in op.reads:
             if not self.uses[virtual] and virtual not in op.writes:
                 self.leave(virtual)
@@ -116,16 +122,40 @@ class _Residence:
             if not self.uses[virtual]:
                 self.leave(virtual)
 
-    def home(self, virtual: Virtual, index: int, op: Op) -> Memory:
+    def mark(self, op: Op) -> None:
+        """What an operation says of the places of variables."""
+        match op.insn, op.args:
+            case "room", (Virtual() as virtual, Memory() as where):
+                self.rooms[virtual] = where
+            case "own", (Virtual() as virtual,):
+                self.own.add(virtual)
+                self.rooms.pop(virtual, None)
+                self.current.discard(virtual)
+            case "forget", _:
+                for each in op.args:
+                    if isinstance(each, Virtual) and each in self.here:
+                        self.leave(each)
+            case "spare", (int() as count,):
+                self.spare = count
+            case "store", (Virtual() as virtual, where) if self.rooms.get(virtual) == where:
+                self.current.add(virtual)
+
+    def home(self, virtual: Virtual) -> Memory | None:
+        """A variable's home, unless it has left it."""
+        return None if virtual in self.own else virtual.home
+
+    def source(self, virtual: Virtual, index: int, op: Op) -> Memory:
         """Where a variable comes back from."""
-        home = virtual.home or self.slots.get(virtual)
+        home = self.home(virtual) or self.rooms.get(virtual)
         if home is None:
             raise CodeError(f"operation {index}, {op.text().strip()}: {virtual} is read before it is written")
         return home
 
     def enter(self, virtual: Virtual, time: int, op: Op, pinned: Sequence[Virtual]) -> int:
         """Begin a stay, evicting if all registers are in use; its number."""
-        if len(self.here) >= self.capacity:
+        while len(self.here) >= self.capacity - self.spare and (
+            len(self.here) >= self.capacity or self.evictable(pinned)
+        ):
             self.evict(time // 2, pinned)
         self.here[virtual] = len(self.found.stays)
         self.found.stays.append(Stay(virtual, time, time + 1))
@@ -137,21 +167,26 @@ class _Residence:
 
     def evict(self, index: int, pinned: Sequence[Virtual]) -> None:
         """End the stay of the variable whose next use is farthest away, of those that cost least to evict."""
-        candidates = [v for v in self.here if v not in pinned]
-        evictable = [v for v in candidates if v.home is not None]
+        evictable = self.evictable(pinned)
         if not evictable and self.spilling:
-            evictable = candidates
+            evictable = [v for v in self.here if v not in pinned]
         if not evictable:
             raise PressureError(
                 f"{len(self.here)} limbs are live in {self.capacity} registers at {self.place(index)}", Exit.LIMITS
             )
         farthest = max(evictable, key=lambda v: (self.uses[v][0], v.id))
-        if farthest.home is None and farthest not in self.current:
-            place = self.slots.setdefault(farthest, Memory(SPILLED, len(self.slots)))
-            self.found.stores[index].append((self.here[farthest], place))
+        if self.home(farthest) is None and farthest not in self.current:
+            if farthest not in self.rooms:
+                self.rooms[farthest] = Memory(SPILLED, self.spilled)
+                self.spilled += 1
+            self.found.stores[index].append((self.here[farthest], self.rooms[farthest]))
             self.current.add(farthest)
             self.used[farthest] = 2 * index - 1  # it is stored just before the operation
         self.leave(farthest)
+
+    def evictable(self, pinned: Sequence[Virtual]) -> list[Virtual]:
+        """Variables in registers that have a place in memory."""
+        return [v for v in self.here if v not in pinned and (self.home(v) or v in self.rooms)]
 
     def place(self, index: int) -> str:
         """The last heading before an operation."""

@@ -215,11 +215,11 @@ class State:
             return self.of_bits(form, bits, width, above)
         return (self.name(form, width), ZERO) if self.ends_here(form, size, above) else None
 
-    def of_bits(self, form: Form, bits: Sequence[int], width: int, above: int) -> tuple[Form, Form]:
-        """The same for a sum of bits; of too many of them each value is a case of its own."""
+    def of_bits(self, form: Form, bits: Sequence[int], width: int, above: int) -> tuple[Form, Form] | None:
+        """The same for a sum of bits; of too many of them each value is a case of its own, if the carry is dropped."""
         size = 1 << width
-        if len(bits) == 2 and self.atoms.join and not self.ignored(above):
-            return self.two_bits(form, bits, size)
+        if len(bits) > 1 and not self.ignored(above):
+            return None  # the code looks at both digits, and their relation says enough
         bounded = len(bits) > 1 and self.atoms.bounded(form, 0, size - 1, self.fixed)
         if bounded or self.ends_here(form, size, above):
             return self.name(form, width), ZERO
@@ -253,22 +253,6 @@ class State:
             return {atom: c for atom, c in ((ONE, at_zero), (bit, at_one - at_zero)) if c}
 
         return line(zero % size, one % size), line(zero // size, one // size)
-
-    def two_bits(self, form: Form, bits: Sequence[int], size: int) -> tuple[Form, Form]:
-        """A form in two bits takes four values; each digit of it is linear in the bits and their product."""
-        self.atoms.joined = True
-        first, second = bits
-        zero = form.get(ONE, 0)
-        corners = (zero, zero + form[first], zero + form[second], zero + form[first] + form[second])
-        both = self.atoms.product(first, second)
-
-        def surface(at: Sequence[int]) -> Form:
-            mixed = at[3] - at[2] - at[1] + at[0]
-            terms = ((ONE, at[0]), (first, at[1] - at[0]), (second, at[2] - at[0]), (both, mixed))
-            return {atom: c for atom, c in terms if c}
-
-        lower = surface([corner % size for corner in corners])
-        return self.name(lower, size.bit_length() - 1), surface([corner // size for corner in corners])
 
     def fresh(self, form: Form, widths: Sequence[int], signs: Sequence[int], open_top: bool = False) -> list[Form]:
         """New atoms for the digits of a form; `open_top`: the highest one may be any integer."""

@@ -1,0 +1,241 @@
+"""One level of Karatsuba multiplication on AVR in one piece: signed differences, limbs used as they leave a product.
+
+With X = 2^(limb bits * half), L = L_lo + X L_hi, V = H + L_hi = W + X H', d = a_lo - a_hi, e = b_hi - b_lo:
+
+    a * b = L_lo + X (L_lo + W + d e) + X^2 (W + H') + X^3 H'
+
+The product H begins on L_hi, d e on U = L_lo + W, so both sums cost one addition at most, and d e is only ever added:
+no absolute value is taken and nothing is negated.  d and e are kept modulo X, with masks of their borrows, and
+d e = d' e' - X (e_mask & d') - X (d_mask & e') + X^2 where both are negative.  The limbs of d' are subtracted while the
+rows go on, a group at a time, as their columns come into the sum; there it may wrap, and the borrow waits.
+
+What goes into H' at the end is a sum of five carries from -1 to 2: it changes sign, where the carry out of H + L_hi was
+lent to H' too early.
+
+Sources: research/avr_kernels.md, section 7, patterns 1 to 6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqgen.bounds import Sum
+from sqgen.code import Builder, Flag, Memory, Virtual
+from sqgen.plan import Block, Difference, Part, Plan, Recombine
+
+from .avr_karatsuba import Chain
+from .avr_leaf import Leaf, operands
+from .avr_registers import POINTERS, pointers
+from .avr_runs import clear
+
+LAST = 6  # limbs of a half whose d stays in registers to the end, so that it is subtracted at once
+PAIR = 2  # limbs of d that are subtracted at a time where there are more
+ROOMY = 4  # limbs of a half where low halves and L_lo stay in registers while H is formed
+SPARE = 4  # registers left free when the middle begins: fewer moves than where every limb waits in a register
+
+
+class Signed:
+    """Forms the plan's product: parts L, H and M = d e, in this order."""
+
+    def __init__(self, build: Builder, plan: Plan) -> None:
+        self.build, self.plan = build, plan
+        (last,) = (step for step in plan.steps if isinstance(step, Recombine))
+        self.half, self.top = last.half, 2 * plan.limbs
+        self.group = self.half if self.half <= LAST else PAIR
+        self.a, self.b = operands(build, plan)
+        self.zero = clear(build, "zero")
+        self.low: list[Virtual] = []  # L_lo, later U
+        self.sum: list[Virtual] = []  # the upper half of the product that was formed last
+        self.v: list[Virtual] = []  # W, then H'
+        self.e: list[Virtual] = []  # e'; d' is formed in the registers of a_lo
+        self.of_d, self.of_e, self.less = (Chain(build, "borrow", self.zero) for _ in range(3))
+        self.lifted = Chain(build, "lifted", self.zero)
+
+    def all_steps(self) -> None:
+        """Step by step."""
+        a, b, half = self.a, self.b, self.half
+        for step in self.plan.steps:
+            match step:
+                case Block(title):
+                    self.build.heading(title)
+                case Part(plan) if step.into.name == "m":
+                    self.form_middle(plan)
+                case Part(plan) if step.into.first:
+                    self.form_high(plan)
+                case Part(plan):
+                    self.build.mark("need", reads=b[:half])
+                    Leaf(plan, self.build, a[:half], b[:half], out=self.take_low, zero=self.zero).all_steps()
+                case Difference() if step.left.name == "b":
+                    self.form_e()
+                case Recombine():
+                    self.finish()
+
+    # ---- L and H --------------------------------------------------------------------------------------------------
+
+    def take_low(self, first: int, limbs: list[Virtual]) -> None:
+        """Limbs of L: the lower half is final."""
+        for index, limb in enumerate(self.variables(limbs), first):
+            if index < self.half:
+                self.build.mark("room", limb, Memory("r", index))
+                self.build.memory("store", limb, Memory("r", index))
+                self.low.append(limb)
+            else:
+                self.sum.append(limb)
+
+    def variables(self, limbs: Sequence[Virtual]) -> list[Virtual]:
+        """Limbs that can be written."""
+        return [clear(self.build, "s") if limb is self.zero else limb for limb in limbs]
+
+    def form_high(self, plan: Plan) -> None:
+        """V = H + L_hi; its limbs may wait where those of the result will be that need them."""
+        half = self.half
+        crowded = [] if half <= ROOMY else [*self.a[:half], *self.low]
+        self.build.mark("forget", *self.b[:half], *crowded)
+        self.build.mark("need", reads=self.b[half:])
+        leaf = self.started(Leaf(plan, self.build, self.a[half:], self.b[half:], out=self.take_high, zero=self.zero))
+        leaf.all_steps()
+        self.take_high(len(self.v), [leaf.limbs[column] for column in sorted(leaf.limbs)])
+
+    def started(self, leaf: Leaf) -> Leaf:
+        """The leaf with what is in `sum` at its lowest columns."""
+        for column, limb in enumerate(self.sum):
+            leaf.limbs[column] = limb
+            leaf.sum.add_limb(column)
+        self.sum = []
+        return leaf
+
+    def take_high(self, first: int, limbs: Sequence[Virtual]) -> None:
+        """Limbs of V."""
+        for index, limb in enumerate(self.variables(limbs), 2 * self.half + first):
+            if index < self.top:
+                self.build.mark("room", limb, Memory("r", index))
+            self.v.append(limb)
+
+    # ---- d and e --------------------------------------------------------------------------------------------------
+
+    def form_e(self) -> None:
+        """e' = b_hi - b_lo, in the registers of b_hi."""
+        half, rest = self.half, len(self.b) - self.half
+        self.e = [*self.b[half:], *(clear(self.build, "e") for _ in range(half - rest))]
+        self.build.mark("near", Memory("b", 0), Memory("b", half - 1))
+        for limb in self.b[half:]:
+            self.own(limb)
+        self.of_e.run(self.e, lambda index: self.b[index], range(half))
+        self.of_e.park()
+
+    def form_d(self) -> None:
+        """d' = a_lo - a_hi, in the registers of a_lo; each limb may wait where that of the middle will be stored."""
+        half = self.half
+        for index, limb in enumerate(self.a[:half]):
+            self.own(limb)
+            self.of_d.run([limb], lambda index: self.a[index] if index < len(self.a) else None, [half + index])
+        self.of_d.park()
+        for index, limb in enumerate(self.a[:half], half):
+            self.build.mark("room", limb, Memory("r", index))
+
+    def release(self, base: str) -> None:
+        """The last limb of an operand is loaded: its pointer becomes two registers for limbs."""
+        self.build.mark("release", *POINTERS[pointers(self.plan)[base]])
+
+    def own(self, limb: Virtual) -> None:
+        """The limb is to be written, or its place in memory is."""
+        self.build.mark("own", limb, reads=[limb])
+
+    # ---- the middle -----------------------------------------------------------------------------------------------
+
+    def form_middle(self, plan: Plan) -> None:
+        """The lower half of U + d' e', to the result; the upper one less the limbs of d' where e is negative."""
+        self.form_d()
+        self.release("a")
+        self.release("b")
+        self.begin_middle()
+        d = self.a[: self.half]
+        self.own(d[0])
+        self.leaf = self.started(Leaf(plan, self.build, d, self.e, out=self.take_middle, zero=self.zero))
+        self.leaf.all_steps()
+
+    def begin_middle(self) -> None:
+        """U = L_lo + W, its carry as a mask."""
+        self.build.mark("spare", SPARE)
+        for index, limb in enumerate(self.low):
+            self.own(limb)
+            self.lifted.run([limb], lambda i: self.v[i], [index])
+        self.lifted.park()
+        self.sum = self.low
+        self.build.mark("spare", 0)
+
+    def take_middle(self, first: int, limbs: list[Virtual]) -> None:
+        """The lowest limb after a row; after the last one with all limbs above it."""
+        lowest, *others = self.variables(limbs)
+        window = {first + 1 + index: limb for index, limb in enumerate(others)} or self.leaf.limbs
+        if (first + 1) % self.group == 0 or others:
+            self.correct(first // self.group * self.group, first, window)
+        if not others:
+            self.own(self.a[first + 1])
+        self.build.memory("store", lowest, Memory("r", self.half + first))
+        self.sum = others
+
+    def correct(self, first: int, last: int, window: dict[int, Virtual]) -> None:
+        """Subtract limbs `first` to `last` of d' where e is negative: the sum's limbs may hold anything afterwards."""
+        d, mask = self.a[: self.half], self.of_e.mask
+        assert mask
+        for limb in d[first : last + 1]:
+            self.build.emit("and", limb, mask)
+        indices = range(first, last + 1)
+        self.less.run([window[self.half + index] for index in indices], lambda index: d[index], indices)
+        if last + 1 < self.half:
+            self.less.park()
+        self.leaf.sum = Sum(self.build.isa.limb_bits)
+        for column in window:
+            self.leaf.sum.add_limb(column)
+
+    # ---- the end --------------------------------------------------------------------------------------------------
+
+    def finish(self) -> None:
+        """The upper half of the middle, and what is carried from there into H'."""
+        build, half = self.build, self.half
+        w, high = self.v[:half], self.v[half:]
+        borrowed = self.counted("borrowed", self.less.carry)
+        top = self.both_negative()
+        self.lifted.run(self.sum, lambda index: w[index], range(half))
+        self.count(top, self.lifted.carry)
+        more = Chain(build, "more", self.zero)
+        more.run(self.sum, lambda index: high[index] if index < len(high) else None, range(half))
+        self.count(top, more.carry)
+        assert self.of_d.mask
+        for limb in self.e:
+            build.emit("and", limb, self.of_d.mask)
+        less = Chain(build, "borrow", self.zero)
+        for index, limb in enumerate(self.sum):
+            less.run([limb], lambda index: self.e[index], [index])
+            build.memory("store", limb, Memory("r", 2 * half + index))
+        assert less.carry
+        carry = build.emit("sbc", top, borrowed, takes=less.carry, comment="from -1 to 2")
+        sign = build.limb("sign")
+        build.emit("sbc", sign, sign, takes=carry, fresh=True)
+        self.lift(high[: max(0, self.top - 3 * half)], top, sign)
+
+    def both_negative(self) -> Virtual:
+        """1 if both differences are negative, else 0; in the register of a mask, the one that is not used any more."""
+        top, other = self.of_e.mask, self.of_d.mask
+        assert top and other
+        self.build.emit("and", top, other)
+        self.build.emit("neg", top)
+        return top
+
+    def counted(self, name: str, carry: Flag | None) -> Virtual:
+        """A carry as a number."""
+        limb = clear(self.build, name)
+        self.count(limb, carry)
+        return limb
+
+    def count(self, limb: Virtual, carry: Flag | None) -> None:
+        assert carry
+        self.build.emit("adc", limb, self.zero, takes=carry)
+
+    def lift(self, limbs: Sequence[Virtual], top: Virtual, sign: Virtual) -> None:
+        """Add a signed limb to H', and store it."""
+        chain = Chain(self.build, "rise", self.zero)
+        for index, limb in enumerate(limbs):
+            chain.run([limb], lambda index: sign if index else top, [index])
+            self.build.memory("store", limb, Memory("r", 3 * self.half + index))
