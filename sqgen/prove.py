@@ -443,6 +443,22 @@ class _Proof:
                 return True
         return False
 
+    def unknown_behind(self, atom: int, limbs: set[int]) -> set[int]:
+        """What an atom was computed from that is neither a limb of an operand nor public nor computed itself."""
+        waiting, seen, found = [atom], set(limbs), set()
+        while waiting:
+            atom = waiting.pop()
+            for factor in self.atoms.factors.get(atom, (atom,)):
+                if factor in seen or self.atoms.public[factor]:
+                    continue
+                seen.add(factor)
+                relation = self.atoms.relation.get(factor)
+                if relation is None:
+                    found.add(factor)
+                else:
+                    waiting += relation.form
+        return found
+
     def blame(self, state: State, left: Form) -> _Failed:
         """A fault at the instruction that made the earliest digit that is left over."""
         limbs = {limb for limbs in self.operands.values() for limb in limbs} | {ONE}
@@ -454,6 +470,7 @@ class _Proof:
         column = (weight.bit_length() - 1) // self.isa.limb_bits
         if not suspects:
             return self.failure(self.atoms.here, "a product is missing in the result, or counts too often", column)
+        atom = min(self.unknown_behind(atom, limbs), default=atom)
         if atom in self.atoms.relation:
             message = "what this instruction carries out is not added where it belongs"
             return self.failure(self.atoms.origin[atom], message, column)

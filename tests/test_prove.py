@@ -136,7 +136,6 @@ class Broken:
 
 CARRIES_OUT = "what this instruction carries out is not added where it belongs"
 UNKNOWN = "the result depends on something that is no operand"
-LEFT_OVER = "what this instruction carries out is not added where it belongs"
 BELOW = "writes below the stack pointer, where an interrupt may write too"
 HALF = "an interrupt could come while the stack pointer is half written"
 MISSING = "a product is missing in the result, or counts too often"
@@ -265,9 +264,10 @@ BROKEN = {
     "a flag used that no instruction defines": Broken(
         16,
         (*SET_N, "in r21, 0x3f", "andi r21, 4", "add r22, r21", "st X+, r22"),
-        "andi r21, 4",
-        LEFT_OVER,
+        "in r21, 0x3f",
+        UNKNOWN,
         0,
+        which=1,
     ),
     "a case taken for impossible": Broken(
         9,
