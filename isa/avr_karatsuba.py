@@ -20,6 +20,7 @@ from .avr_runs import clear
 
 GROUP = 8  # limbs at a time
 RESIDENT = 16  # limbs of a difference that stay in registers until its sign is known
+WITHIN = 32  # limbs of a difference, at most, where a pointer reaches both of them
 COUNTER = "r25"  # of a loop
 NEAR = 4  # limbs in a turn that a branch reaches over
 
@@ -170,7 +171,7 @@ def negate(build: Builder, limbs: Sequence[Virtual], mask: Virtual, chain: Chain
 def stored_difference(loop: Loop, step: Difference, zero: Virtual) -> Virtual:
     """|low - high| of an operand's halves, stored where the step says; its sign as a mask.
 
-    A short one stays in registers until its sign is known, a long one is negated where it lies.
+    It stays in registers until its sign is known, as far as they suffice; a very long one is negated where it lies.
     """
     build, half = loop.build, step.into.count
     if half <= RESIDENT and not loop.looped:
@@ -183,7 +184,9 @@ def stored_difference(loop: Loop, step: Difference, zero: Virtual) -> Virtual:
         limbs = limbs_of(low_limb, group)
         chain.run(limbs, high_limb, group, [high_limb])
         chain.park()
-        if half <= RESIDENT and not loop.looped:
+        if half <= WITHIN and not loop.looped:
+            for index, limb in zip(group, limbs, strict=True):
+                build.mark("room", limb, Memory(step.into.name, step.into.first + index))
             all_limbs.extend(limbs)
         else:
             store(build, step.into.first + group.start, limbs)
@@ -193,8 +196,10 @@ def stored_difference(loop: Loop, step: Difference, zero: Virtual) -> Virtual:
     sign = chain.mask
     assert sign is not None
     if all_limbs:
-        negate(build, all_limbs, sign, Chain(build, "borrow", zero), range(half))
-        store(build, step.into.first, all_limbs)
+        negation = Chain(build, "borrow", zero)
+        for index, limb in enumerate(all_limbs):
+            negate(build, [limb], sign, negation, [index])
+            store(build, step.into.first + index, [limb])
     else:
         negate_stored(loop, step.into, sign, zero)
     return sign

@@ -264,7 +264,7 @@ def emit(function: Function, found: Residence, placed: Placed) -> Function:
 
 def verify(before: Function, after: Function) -> None:
     """Replay both and raise CodeError unless each register holds the variable that `before` means there."""
-    homes = {virtual.home: virtual for op in before.ops for virtual in op.reads if virtual.home}
+    homes = {virtual.home for op in before.ops for virtual in op.reads if virtual.home}
     rooms = {op.args[1] for op in before.ops if op.insn == "room"}
     holds: dict[str, Virtual] = {}
     stored: dict[Arg, Virtual] = {}  # variables in memory
@@ -283,7 +283,7 @@ def verify(before: Function, after: Function) -> None:
         elif op.insn == "move":
             holds[str(op.args[0])] = holds[str(op.args[1])]
         elif op.insn == "load" and op.args[1] in homes:
-            holds[str(op.args[0])] = homes[op.args[1]]
+            holds[str(op.args[0])] = next(v for coming in rest for v in coming.reads if v.home == op.args[1])
         elif op.insn == "load" and op.args[1] in stored:
             holds[str(op.args[0])] = stored[op.args[1]]
         else:

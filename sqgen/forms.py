@@ -235,20 +235,26 @@ class Atoms:
 
     def _settled_value(self, carry: int, ways: Callable[..., bool], budget: int) -> Form | None:
         """What a carry always is: zero, the latest sign before it, or that of a sign-extended number that was added."""
+        extended = self.extended(carry)
+        if extended:
+            found = ways == self.bounded and self.bounded({carry: 1, extended: -1}, 0, 0, {}, budget)
+            return {extended: 1} if found else None
         if ways({carry: 1}, 0, 0, {}, budget):
             return ZERO
         sign = max((sign for sign in self.signs if sign < carry), default=None)
         if sign and all(self.within({carry: 1}, value, value, {sign: value}, self.small) for value in (0, 1)):
             return {sign: 1}
-        extended = self._extended(carry)
-        if extended and ways({carry: 1, extended: -1}, 0, 0, {}, budget):
-            return {extended: 1}
         return None
 
-    def _extended(self, carry: int) -> int | None:
+    def extended(self, carry: int) -> int | None:
         """The sign of a sign-extended number whose highest limb was added where the carry comes from."""
         terms = self.relation[carry].form.items()
         return next((bit for bit, c in terms if self.is_bit(bit) and c > 1 and not c & (c + 1)), None)
+
+    def borrows(self, carry: int) -> list[int]:
+        """The borrows of differences that were added where the carry comes from."""
+        found = [self.relation.get(atom) for atom in self.relation[carry].form]
+        return [each.digits[-1] for each in found if each and each.weights[-1] < 0 and self.is_bit(each.digits[-1])]
 
     def _shown(self, form: Form, fixed: Mapping[int, int], budget: int, wanted: Callable[[int, int], bool]) -> bool:
         """Whether bounds as wanted are found with `budget` terms touched, and while not too many were in vain."""
