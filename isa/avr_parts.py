@@ -304,7 +304,8 @@ class Calling:
     def recombine(self, step: Recombine) -> None:
         self.build.raw(stack_pointer_to("Y"))
         self.set("Z", Slice("r", 0, 0))
-        self.build.mark("release", *POINTERS["X"])
+        if "X" in self.walks.values():
+            self.build.mark("release", *POINTERS["X"])
         self.zero = clear(self.build, "zero")
         sign = None
         if step.signs:
