@@ -19,7 +19,8 @@ from .avr_leaf import store
 from .avr_runs import clear
 
 GROUP = 8  # limbs at a time
-BESIDE = 4  # limbs of a long difference that are negated at a time, while others are in registers
+RESIDENT = 16  # limbs of a difference that stay in registers until its sign is known
+WITHIN = 32  # limbs of a difference, at most, where a pointer reaches both of them
 COUNTER = "r25"  # of a loop
 NEAR = 4  # limbs in a turn that a branch reaches over
 
@@ -167,49 +168,53 @@ def negate(build: Builder, limbs: Sequence[Virtual], mask: Virtual, chain: Chain
     chain.run(limbs, lambda index: mask, indices)
 
 
-def stored_difference(loop: Loop, step: Difference, zero: Virtual, room: int) -> Virtual:
+def stored_difference(loop: Loop, step: Difference, zero: Virtual) -> Virtual:
     """|low - high| of an operand's halves, stored where the step says; its sign as a mask.
 
-    Its upper limbs, or all if there is `room` for so many, stay in registers until the sign is known; others are
-    negated where they lie.  A loop leaves none.
+    It stays in registers until its sign is known, as far as they suffice; a very long one is negated where it lies.
     """
     build, half = loop.build, step.into.count
-    if half <= room and not loop.looped:
+    if half <= RESIDENT and not loop.looped:
         loop = replace(loop, group=half)
     low_limb, high_limb = (Buffer(build, part.name, part.first, part.count) for part in (step.left, step.right))
     chain = loop.chain("borrow", zero)
-    stored = half if loop.looped else 0 if half <= room else half - (room - BESIDE - 2)
-    resident: list[Virtual] = []
+    all_limbs: list[Virtual] = []
 
     def subtract(group: range, last: bool) -> None:
         limbs = limbs_of(low_limb, group)
         chain.run(limbs, high_limb, group, [high_limb])
         chain.park()
-        count = max(0, min(len(group), stored - group.start))
-        store(build, step.into.first + group.start, limbs[:count])
-        resident.extend(limbs[count:])
+        if half <= WITHIN and not loop.looped:
+            for index, limb in zip(group, limbs, strict=True):
+                build.mark("room", limb, Memory(step.into.name, step.into.first + index))
+            all_limbs.extend(limbs)
+        else:
+            store(build, step.into.first + group.start, limbs)
 
     starts = {part.name: part.first for part in (step.left, step.into)}
     loop.keeping(zero, chain.mask).over(half, starts, subtract)
     sign = chain.mask
     assert sign is not None
-    borrow = loop.chain("borrow", zero)
-    if stored:
-        few = loop if loop.looped else replace(loop, group=BESIDE)
-        negate_stored(few, step.into.part(0, stored), sign, borrow, zero)
-    negate(build, resident, sign, borrow, range(stored, half))
-    store(build, step.into.first + stored, resident)
+    if all_limbs:
+        negation = Chain(build, "borrow", zero)
+        for index, limb in enumerate(all_limbs):
+            negate(build, [limb], sign, negation, [index])
+            store(build, step.into.first + index, [limb])
+    else:
+        negate_stored(loop, step.into, sign, zero)
     return sign
 
 
-def negate_stored(loop: Loop, where: Slice, sign: Virtual, chain: Chain, zero: Virtual) -> None:
-    """Negate a slice of the result where it lies if the mask is all ones; its borrow goes on in the chain."""
+def negate_stored(loop: Loop, where: Slice, sign: Virtual, zero: Virtual) -> None:
+    """Negate a slice of the result where it lies if the mask is all ones."""
+    chain = loop.chain("borrow", zero)
     source = Buffer(loop.build, where.name, where.first, where.count)
 
     def negate_group(group: range, last: bool) -> None:
         limbs = limbs_of(source, group)
         negate(loop.build, limbs, sign, chain, group)
-        chain.park()
+        if not last:
+            chain.park()
         store(loop.build, where.first + group.start, limbs)
 
     loop.walking(where.name).keeping(zero, sign, chain.mask).over(where.count, {where.name: where.first}, negate_group)

@@ -35,7 +35,6 @@ from .avr_signed import Signed
 from .avr_stream import Stream
 
 FAR = 300  # products after which a call no longer reaches what stands behind them
-IN_USE = 2  # registers beside those of a difference: one of a limb to be subtracted, one of a carry
 FEW = 4  # turns of a loop that are better written out
 FITTING = 8  # limbs of a half whose M fits the registers
 
@@ -274,9 +273,7 @@ class Calling:
         loop = self.loop({self.walks[name]: name for name in (base, "r")})
         if step.into.count <= FEW * loop.group:
             loop = replace(loop, looped=False, group=GROUP)
-        uneven = step.right.count < step.into.count  # which takes a register for zero
-        room = len(self.module.registers(self.plan)) - IN_USE - uneven - len(self.signs)
-        sign = stored_difference(loop, step, self.zero, room)
+        sign = stored_difference(loop, step, self.zero)
         self.signs.append(sign)
         if len(self.signs) == 2:
             self.build.emit("eor", sign, self.signs[0], comment="all ones if M is to be added")
@@ -312,7 +309,8 @@ class Calling:
     def recombine(self, step: Recombine) -> None:
         self.build.raw(stack_pointer_to("Y"))
         self.set("Z", Slice("r", 0, 0))
-        self.build.mark("release", *POINTERS["X"])
+        if "X" in self.walks.values():
+            self.build.mark("release", *POINTERS["X"])
         self.zero = clear(self.build, "zero")
         sign = None
         if step.signs:

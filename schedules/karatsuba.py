@@ -70,7 +70,7 @@ def compact(n: int) -> list[dict[str, str]]:
 def points(n: int) -> list[dict[str, str]]:
     """Levels down to parts of 4 limbs, the innermost one in place where that fits the registers, or called."""
     return [
-        {"levels": str(levels), "parts": parts}
+        {"levels": str(levels), "parts": parts, "recombine": "unrolled"}
         for levels in range(max(1, int(enough(n)) - 1), 6)
         if n >> levels >= 4
         for parts in ("inline", "calls")

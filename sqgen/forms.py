@@ -256,8 +256,9 @@ class Atoms:
                 key = (carry, ways.__name__, self.given)
                 if key not in self.settled:
                     self.settled.add(key)
-                    zero = not (sought and ways == self.within) and ways({carry: 1}, 0, 0, {}, budget)
-                    value = ZERO if zero else self._sign_equal_to(carry, ways, budget)
+                    zero = not (sought and ways == self.within) and not self.extended(carry)
+                    zero = zero and ways({carry: 1}, 0, 0, {}, budget)
+                    value = ZERO if zero else self._sign_equal_to(carry, thorough=ways == self.bounded)
                     if value is not None:
                         self.define((carry,), (1,), value)
                         found = True
@@ -270,21 +271,27 @@ class Atoms:
         relation = self.relation.get(atom)
         return relation is not None and len(relation.digits) > 1 and relation.digits[-1] == atom
 
-    def _sign_equal_to(self, carry: int, ways: Callable[..., bool], budget: int) -> Form | None:
+    def _sign_equal_to(self, carry: int, *, thorough: bool) -> Form | None:
         """The latest sign before the carry, or that of a sign-extended number that was added, if the carry is always
         what that is."""
+        extended = self.extended(carry)
+        if extended:
+            found = thorough and self.bounded({carry: 1, extended: -1}, 0, 0, {}, 8 * self.small)
+            return {extended: 1} if found else None
         sign = max((sign for sign in self.signs if sign < carry), default=None)
         if sign and all(self.within({carry: 1}, value, value, {sign: value}, self.small) for value in (0, 1)):
             return {sign: 1}
-        extended = self._extended(carry)
-        if extended and ways({carry: 1, extended: -1}, 0, 0, {}, budget):
-            return {extended: 1}
         return None
 
-    def _extended(self, carry: int) -> int | None:
+    def extended(self, carry: int) -> int | None:
         """The sign of a sign-extended number whose highest limb was added where the carry comes from."""
         terms = self.relation[carry].form.items()
         return next((bit for bit, c in terms if self.is_bit(bit) and c > 1 and not c & (c + 1)), None)
+
+    def borrows(self, carry: int) -> list[int]:
+        """The borrows of differences that were added where the carry comes from."""
+        found = [self.relation.get(atom) for atom in self.relation[carry].form]
+        return [each.digits[-1] for each in found if each and each.weights[-1] < 0 and self.is_bit(each.digits[-1])]
 
     def _shown(self, form: Form, fixed: Mapping[int, int], budget: int, wanted: Callable[[int, int], bool]) -> bool:
         """Whether bounds as wanted are found with `budget` terms touched, and while not too many were in vain."""

@@ -416,10 +416,25 @@ class _Proof:
             for value in (0, 1):
                 self.agree(state, error, {**fixed, signs[0]: value})
             return
-        found = self.constants(sorted(digits & self.atoms.relation.keys()), fixed)
+        made = sorted(digits & self.atoms.relation.keys())
+        found = self.constants(made, fixed)
+        pair = () if found else self.extended(made, fixed)
+        if pair:
+            for value in (0, 1):
+                self.agree(state, error, {**fixed, **dict.fromkeys(pair, value)})
+            return
         if not found:
             raise self.blame(state, left)
         self.agree(state, error, {**fixed, **found})
+
+    def extended(self, digits: Sequence[int], fixed: Mapping[int, int]) -> tuple[int, ...]:
+        """A carry among the digits that is in this case the sign of what was added, and that sign; () if there is none.
+        Without branches `settle` has found those that are."""
+        for carry in digits if self.branches else ():
+            for sign in (self.atoms.extended(carry), *self.atoms.borrows(carry)):
+                if sign and sign not in fixed and self.atoms.bounded({carry: 1, sign: -1}, 0, 0, fixed):
+                    return carry, sign
+        return ()
 
     def constants(self, digits: Sequence[int], fixed: Mapping[int, int]) -> dict[int, int]:
         """Those of the digits that have only one value: carries that the code dropped since they cannot occur."""
