@@ -29,7 +29,7 @@ from .avr_registers import POINTERS, pointers
 from .avr_runs import clear
 
 LAST = 6  # limbs of a half whose d stays in registers to the end, so that it is subtracted at once
-SOME = 3  # limbs of d that are subtracted at a time where there are more
+SOME, FEW = 3, 2  # limbs of d that are subtracted at a time where there are more; where the halves differ
 ROOMY = 4  # limbs of a half where low halves and L_lo stay in registers while H is formed
 SPARE = 4  # registers left free when the middle begins: fewer moves than where every limb waits in a register
 
@@ -41,7 +41,7 @@ class Signed:
         self.build, self.plan = build, plan
         (last,) = (step for step in plan.steps if isinstance(step, Recombine))
         self.half, self.top = last.half, 2 * plan.limbs
-        self.group = self.half if self.half <= LAST else SOME
+        self.group = self.half if self.half <= LAST else SOME if self.top == 4 * self.half else FEW
         self.a, self.b = operands(build, plan)
         self.zero = clear(build, "zero")
         self.low: list[Virtual] = []  # L_lo, later U

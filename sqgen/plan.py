@@ -110,7 +110,8 @@ class Slice:
 class Difference:
     """into = |left - right|, the sign kept under the name `sign`.  `right` may be shorter than the other two.
 
-    A name of its own (not "r") means that the limbs stay in registers.
+    A name of its own (not "r") means that the limbs stay in registers; they may then be kept modulo a power of two,
+    with the borrow, instead of the absolute value with its sign.
     """
 
     sign: str
