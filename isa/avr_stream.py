@@ -21,7 +21,7 @@ from .avr_karatsuba import Buffer, Chain
 from .avr_leaf import Leaf, store
 from .avr_runs import clear
 
-GROUP = 4  # limbs of M at a time, if more leave at once
+GROUP = 8  # limbs of M at a time, if more leave at once
 
 
 class Stream:
