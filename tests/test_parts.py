@@ -20,8 +20,10 @@ from sqgen.code import SPILLED, CodeError, Function, Memory, Op
 from sqgen.compile import Compiled
 from sqgen.cover import CoverError
 from sqgen.errors import Exit, UserError
+from sqgen.kernel import make
 from sqgen.oracles import OracleMissing
 from sqgen.plan import Difference, Part, Plan, Recombine, Slice, Step
+from sqgen.spec import spec
 
 Form = tuple[str, str, int, str]  # operation, method, bits, parameters as "name=value ..."
 
@@ -199,6 +201,18 @@ def test_the_stack_of_calls_is_counted(form: Form) -> None:
     made = kernel(op, bits, method, **given(parameters))
     saved = [line.instr.insn.frame for line in made.compiled.lines].index("")
     assert made.verdict.stack == saved + depth(made.compiled.plan)
+
+
+def cycles(*, bits: int, most: int | None = None) -> int:
+    """Cycles of the square that `auto` takes, or of the fastest one of fewer than `most` bytes; proved."""
+    made = make(spec("avr", bits, max_bytes=None if most is None else most - 1))
+    assert made.verdict.proved and (most is None or made.size < most)
+    return made.price.body
+
+
+@pytest.mark.parametrize(("bits", "most", "times"), [(256, 1400, 1.25), (1024, 3000, 1.15)])
+def test_a_small_square_is_not_much_slower_than_the_fastest(bits: int, most: int, times: float) -> None:
+    assert cycles(bits=bits, most=most) <= times * cycles(bits=bits)
 
 
 # ---- the cover check ------------------------------------------------------------------------------------------------
