@@ -26,8 +26,9 @@ sim: $(VENV)/tested-with packages
 answers: $(VENV)/installed  # search for the parameters in schedules/answers; takes minutes
 	$(BIN)/python -m sqgen.tune --isa avr
 
-search: $(VENV)/installed  # by chance, from a seed: docs/search.md; about an hour, and may be broken off
+search: $(VENV)/installed  # by chance, from a seed: docs/search.md; about two hours, and may be broken off
 	$(BIN)/python -m sqgen.search --isa avr --method sweeps
+	$(BIN)/python -m sqgen.search --isa avr --method streamed-karatsuba --least 224 --most 352 --plans 500
 
 mutate: $(VENV)/tested-with packages  # every single-instruction change of more and larger kernels; takes minutes
 	$(BIN)/python -m pytest -n auto -m mutate
