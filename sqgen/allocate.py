@@ -146,9 +146,9 @@ def best_place(task: Task, hints: Hints) -> Placed:
     if wanted or task.fixed:
         return place(task, wanted)
     saved = [register for register, price in enumerate(task.price) if price]
-    avoided = [frozenset(saved[count:]) for count in range(len(saved))]
+    avoided = [frozenset(saved[count:]) for count in range(len(saved) + 1)]
     tried = [attempt(task, wanted, each, moving=moving) for moving in (False, True) for each in avoided]
-    return min((*filter(None, tried), place(task, wanted)), key=lambda placed: placed.cost)
+    return min(filter(None, tried), key=lambda placed: placed.cost)
 
 
 def place(task: Task, hints: Mapping[int, int]) -> Placed:
