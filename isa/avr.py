@@ -17,6 +17,7 @@ from .avr_parts import Module
 
 NEEDS = ("mul", "movw")
 PARTS = True
+RUNS = True
 
 
 def lower(plan: Plan, isa: Isa) -> Code:

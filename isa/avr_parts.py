@@ -138,7 +138,8 @@ class InPlace:
         self.build.mark("enter")
         self.vectors["a"], right = operands(self.build, self.plan)
         self.vectors |= dict.fromkeys(self.plan.operands[1:], right)
-        self.zero = clear(self.build, "zero")
+        shared = any(part.shared for part in self.plan.parts())  # a call leaves no register as it is
+        self.zero = self.build.limb("zero") if shared else clear(self.build, "zero")
         self.stream = Stream(self.build, (self.last.half, self.plan.limbs - self.last.half), self.zero)
         for step in self.plan.steps:
             match step:
@@ -179,8 +180,9 @@ class InPlace:
         product = [build.limb(f"m{i}", place=meeting(label.name, "give", i)) for i in range(step.into.count)]
         self.stream.wait()
         build.mark("rcall", label, *limbs, *product, reads=limbs, writes=product)
-        self.zero = clear(build, "zero")
-        self.stream.resume(self.zero)
+        if step.into.first or step.into.name != "r":  # L is only stored
+            self.zero = clear(build, "zero")
+            self.stream.resume(self.zero)
         self.out(step)(0, product)
 
     def function(self, step: Part) -> Label:

@@ -9,8 +9,8 @@ from . import allocate, frame, methods
 from .code import Code, Function, Label, Op
 from .encode import EncodeError, Instr, assemble
 from .errors import Exit, UserError
-from .idioms import idioms
-from .plan import Plan
+from .idioms import Idioms, idioms
+from .plan import Plan, Run
 from .table import Isa
 
 PROGRESS = 256  # bytes that a jump by the way must gain, lest jumps stand beside each other without end
@@ -56,8 +56,8 @@ def compile_plan(plan: Plan, isa: Isa, hints: Callable[[Plan], allocate.Hints] =
     cannot form, or that lie too far apart.
     """
     rules = idioms(isa)
-    if not rules.PARTS:
-        require_whole(plan, isa)
+    if not forms(rules, plan):
+        raise unformed(rules, plan, isa)
     code = rules.lower(plan, isa)
     try:
         allocated = allocate.allocate_all(code.functions, frame.prices(isa), isa.pairs(), hints)
@@ -90,14 +90,16 @@ def remedy(plan: Plan) -> str:
     return "parts=calls" if can_call else "another method" if in_place else "narrower blocks"
 
 
-def require_whole(plan: Plan, isa: Isa) -> None:
-    """UserError for a plan with parts, with the methods that have none."""
-    if not any(plan.parts()):
-        return
-    whole = [name for name in methods.names(plan.op) if not any(methods.plan(plan.op, plan.limbs, name, {}).parts())]
-    raise UserError(
-        f"method '{plan.method}' is made of parts, which sqgen cannot form on {isa.name}; take {', '.join(whole)}"
-    )
+def forms(rules: Idioms, plan: Plan) -> bool:
+    """Whether the instruction set's idioms know all steps of a plan."""
+    return (rules.PARTS or not any(plan.parts())) and (rules.RUNS or not any(isinstance(s, Run) for s in plan.steps))
+
+
+def unformed(rules: Idioms, plan: Plan, isa: Isa) -> UserError:
+    """What is said of a plan with other steps: which methods have none."""
+    able = [name for name in methods.names(plan.op) if forms(rules, methods.plan(plan.op, plan.limbs, name, {}))]
+    what = "is made of parts" if any(plan.parts()) else "adds products in runs"
+    return UserError(f"method '{plan.method}' {what}, which sqgen cannot form on {isa.name}; take {', '.join(able)}")
 
 
 def layout(functions: Sequence[Function], isa: Isa) -> tuple[Line, ...]:

@@ -19,6 +19,7 @@ class Idioms(Protocol):
 
     NEEDS: tuple[str, ...]  # instructions a core must have
     PARTS: bool  # whether it can form a product of parts: differences, calls, Karatsuba's last step
+    RUNS: bool  # whether it can add several products in one carry run
 
     def lower(self, plan: Plan, isa: Isa) -> Code: ...
     def finish(self, code: Code, isa: Isa) -> Code: ...

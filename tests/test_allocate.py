@@ -36,7 +36,7 @@ def test_a_pointer_is_lent_only_after_the_last_load_from_its_buffer(bits: int) -
 
 def test_no_two_stays_share_a_register_at_one_time() -> None:
     function = lowered(192, "sweeps")
-    found, where = residence(function), best_place(task(function), {}).where
+    found, where = residence(function), place(task(function), {}).where
     by_register: dict[int, list[tuple[int, int]]] = {}
     for stay, register in zip(found.stays, where, strict=True):
         by_register.setdefault(register, []).append((stay.birth, stay.death))

@@ -14,9 +14,11 @@ from conftest import TESTS
 
 from sqgen import check, emit, kernel, methods, programs, report
 from sqgen.allocate import PressureError
+from sqgen.compile import forms
 from sqgen.contract import Contract
 from sqgen.encode import DecodeError, EncodeError, Instr, assemble, decode, disassemble, encode
 from sqgen.errors import Exit, UserError
+from sqgen.idioms import idioms
 from sqgen.interpret import Machine, call, counterexample, operands
 from sqgen.kernel import Kernel
 from sqgen.prove import prove
@@ -140,9 +142,16 @@ def test_a_store_beside_a_limb_is_refused() -> None:
 
 def test_auto_takes_the_fastest_method() -> None:
     chosen = kernel.make(spec(toy(), 64, op="mul"))
-    whole = [method for method in methods.names("mul") if not any(methods.plan("mul", 4, method, {}).parts())]
+    plans = {method: methods.plan("mul", 4, method, {}) for method in methods.names("mul")}
+    whole = [method for method, plan in plans.items() if forms(idioms(toy()), plan)]
     costs = {method: made("mul", 64, method).price.call for method in whole}
     assert chosen.price.call == min(costs.values()) == costs[chosen.compiled.plan.method] < costs["operand-scanning"]
+
+
+@pytest.mark.parametrize(("op", "method"), [("sqr", "sweeps"), ("mul", "rows")])
+def test_a_method_with_runs_is_refused_with_those_to_take_instead(op: str, method: str) -> None:
+    with pytest.raises(UserError, match=f"method '{method}' adds products in runs, .* on toy; take .*product-scanning"):
+        made(op, 64, method)
 
 
 def test_a_core_without_the_multiplier_is_refused() -> None:

@@ -17,6 +17,7 @@ from sqgen.table import Isa
 
 NEEDS = ("mul", "mac")
 PARTS = False  # no stack, no calls
+RUNS = False
 POINTERS = {"r": "g0", "a": "g1", "b": "g2"}
 
 
