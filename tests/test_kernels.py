@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from conftest import assemble, avr, compiled, contract, core, kernel
+from conftest import LARGEST, assemble, avr, compiled, contract, core, kernel
 
 from sqgen import check, emit, methods, objects
 from sqgen.contract import OPS
@@ -24,11 +24,10 @@ RUNS = 6  # the first six operands are all limbs 0, 1, 7f, 80, fe, ff
 # Every size up to 256 bits with one method, and all of them with some other one; the sweep has all with all.
 EVERY_SIZE = [("sqr", bits, "sbd") for bits in (*range(16, 257, 8), 320, 392, 512)]
 FORMS = [(op, name) for op in OPS for name in methods.names() if methods.does(name, op)]
-MOST = {"rows": 160}  # bits, where registers hold the whole sum
 IN_TURN = [
     (op, bits, name)
     for at, (op, name) in enumerate(FORMS)
-    for bits in range(16 + 8 * (at % 11), MOST.get(name, 256) + 1, 88)
+    for bits in range(16 + 8 * (at % 11), LARGEST.get((op, name), 256) + 1, 88)
 ]
 SOME_SIZES = [
     *IN_TURN,
