@@ -50,6 +50,13 @@ class Chain:
                 name = following if self.carry else first
                 self.carry = self.build.emit(name, limb, addend or self.zero, takes=self.carry)
 
+    def onto(self, limbs: Sequence[Virtual], addends: Source, indices: Sequence[int], column: int) -> None:
+        """As `run`, with each limb stored at once to the result, at `column` + its index: one with a home there could
+        be loaded again only as it was."""
+        for limb, index in zip(limbs, indices, strict=True):
+            self.run([limb], addends, [index])
+            store(self.build, column + index, [limb])
+
     def park(self) -> None:
         """Let the carry wait."""
         if self.carry:
@@ -141,18 +148,20 @@ def limbs_of(source: Source, indices: Sequence[int]) -> list[Virtual]:
     return [limb for limb in found if limb]
 
 
+def signed(top: Virtual, sign: Virtual) -> Source:
+    """The limbs of a number of one limb, and of its sign above that."""
+    return lambda index: sign if index else top
+
+
 def resident_difference(
-    build: Builder, low: Source, high: Sequence[Virtual], half: int, zero: Virtual, *, early: bool
+    build: Builder, low: Source, high: Sequence[Virtual], half: int, zero: Virtual
 ) -> list[Virtual]:
-    """|low - high| in registers; `high` may be in registers already, and shorter, or else is
-    loaded `early`, where that destroys carries."""
+    """|low - high| in registers; `high` may be in registers already, and shorter."""
     limbs: list[Virtual] = []
     chain = Chain(build, "borrow", zero)
     for first in range(0, half, GROUP):
         group = range(first, min(half, first + GROUP))
         part = limbs_of(low, group)
-        if early:
-            build.mark("need", reads=high[group.start : group.stop])
         chain.run(part, lambda index: high[index] if index < len(high) else None, group)
         chain.park()
         limbs += part

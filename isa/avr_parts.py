@@ -136,8 +136,7 @@ class InPlace:
 
     def all_steps(self) -> None:
         self.build.mark("enter")
-        self.vectors["a"], right = operands(self.build, self.plan)
-        self.vectors |= dict.fromkeys(self.plan.operands[1:], right)
+        self.vectors["a"], _ = operands(self.build, self.plan)
         shared = any(part.shared for part in self.plan.parts())  # a call leaves no register as it is
         self.zero = self.build.limb("zero") if shared else clear(self.build, "zero")
         self.stream = Stream(self.build, (self.last.half, self.plan.limbs - self.last.half), self.zero)
@@ -200,13 +199,12 @@ class InPlace:
 
         return load
 
-    def release(self, base: str, half: int) -> None:
-        """An operand's pointer is free: for limbs, or Y for the frame where all limbs of M are too many."""
-        pointer = pointers(self.plan)[base]
-        if pointer == "Y" and half > FITTING:
+    def release(self, half: int) -> None:
+        """The operand's pointer, Y, is free: for limbs, or for the frame where these are too many."""
+        if half > FITTING:
             self.build.mark("spill")
         else:
-            self.build.mark("release", *POINTERS[pointer])
+            self.build.mark("release", *POINTERS[pointers(self.plan)["a"]])
 
     def difference(self, step: Difference) -> None:
         low: Source = Buffer(self.build, step.left.name, step.left.first, step.left.count)
@@ -214,10 +212,8 @@ class InPlace:
         if middle.shared:
             low = self.arriving(step.left, self.function(middle))
         high = self.vectors[step.right.name][step.right.first : step.right.first + step.right.count]
-        early = pointers(self.plan)[step.left.name] == "X"  # it steps, and must be moved back for limbs below
-        limbs = resident_difference(self.build, low, high, step.into.count, self.zero, early=early)
-        self.vectors[step.into.name] = limbs
-        self.release(step.left.name, step.into.count)
+        self.vectors[step.into.name] = resident_difference(self.build, low, high, step.into.count, self.zero)
+        self.release(step.into.count)
 
 
 class Calling:

@@ -17,9 +17,9 @@ from dataclasses import replace
 
 from sqgen.code import Flag, Memory, Virtual
 
-from .avr_karatsuba import Buffer, Chain, Loop, limbs_of
+from .avr_karatsuba import Buffer, Chain, Loop, limbs_of, signed
 from .avr_leaf import store
-from .avr_runs import clear
+from .avr_runs import as_mask, clear
 
 TIGHT = 6  # limbs at a time where W stays in registers
 REACHED = 32  # limbs that a pointer reaches without being moved, whatever lies between
@@ -80,8 +80,7 @@ class Recombination:
 
     def extend(self, carry: Flag | None) -> None:
         """Keep the sign of what goes into D.  It never is below zero, but the proof need not know that."""
-        self.below_zero = self.build.limb("sign")
-        self.build.emit("sbc", self.below_zero, self.below_zero, takes=carry, fresh=True)
+        self.below_zero = as_mask(self.build, "sign", carry)
 
     def carries(self) -> Virtual:
         """What goes into the limbs above, but for the borrow that is still to come."""
@@ -160,22 +159,17 @@ class Recombination:
         assert self.top and self.below_zero
         top, sign = self.top, self.below_zero
         rise = self.loop.chain("rise", self.zero)
-        first = 3 * self.half
-
-        def addend(index: int) -> Virtual:
-            return sign if index else top
+        first, addends = 3 * self.half, signed(top, sign)
 
         def group_rises(group: range, last: bool) -> None:
             self.build.mark("near", Memory("r", first + group[0]), Memory("r", first + group[-1]))
-            for index in group:
-                rise.run([self.above[index]], addend, [index])
-                store(self.build, first + index, [self.above[index]])  # at once: it is loaded again only as it was
+            rise.onto(self.above[group.start : group.stop], addends, group, first)
             if not last:
                 rise.park()
 
         def turn_rises(group: range, last: bool) -> None:
             limbs = limbs_of(Buffer(self.build, "r", first, len(group) + group.start), group)
-            rise.run(limbs, addend, group)
+            rise.run(limbs, addends, group)
             rise.park()
             store(self.build, first + group.start, limbs)
             self.build.emit("mov", top, sign)

@@ -35,6 +35,13 @@ def clear(build: Builder, name: str) -> Virtual:
     return limb
 
 
+def as_mask(build: Builder, name: str, carry: Flag | None) -> Virtual:
+    """A new variable all bits of which are equal to a carry."""
+    mask = build.limb(name)
+    build.emit("sbc", mask, mask, takes=carry, fresh=True)
+    return mask
+
+
 class Runs:
     """Adds runs of products to the sum of a leaf."""
 

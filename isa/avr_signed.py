@@ -23,10 +23,10 @@ from sqgen.bounds import Sum
 from sqgen.code import Builder, Flag, Memory, Virtual
 from sqgen.plan import Block, Difference, Part, Plan, Recombine
 
-from .avr_karatsuba import Chain
+from .avr_karatsuba import Chain, signed
 from .avr_leaf import Leaf, operands
 from .avr_registers import POINTERS, pointers
-from .avr_runs import clear
+from .avr_runs import as_mask, clear
 
 LAST = 6  # limbs of a half whose d stays in registers to the end, so that it is subtracted at once
 SOME, FEW = 3, 2  # limbs of d that are subtracted at a time where there are more; where the halves differ
@@ -206,14 +206,11 @@ class Signed:
         for limb in self.e:
             build.emit("and", limb, self.of_d.mask)
         less = Chain(build, "borrow", self.zero)
-        for index, limb in enumerate(self.sum):
-            less.run([limb], lambda index: self.e[index], [index])
-            build.memory("store", limb, Memory("r", 2 * half + index))
+        less.onto(self.sum, lambda index: self.e[index], range(half), 2 * half)
         assert less.carry
         carry = build.emit("sbc", top, borrowed, takes=less.carry, comment="from -1 to 2")
-        sign = build.limb("sign")
-        build.emit("sbc", sign, sign, takes=carry, fresh=True)
-        self.lift(high[: max(0, self.top - 3 * half)], top, sign)
+        sign, above = as_mask(build, "sign", carry), high[: max(0, self.top - 3 * half)]
+        Chain(build, "rise", self.zero).onto(above, signed(top, sign), range(len(above)), 3 * half)
 
     def both_negative(self) -> Virtual:
         """1 if both differences are negative, else 0; in the register of a mask, the one that is not used any more."""
@@ -232,10 +229,3 @@ class Signed:
     def count(self, limb: Virtual, carry: Flag | None) -> None:
         assert carry
         self.build.emit("adc", limb, self.zero, takes=carry)
-
-    def lift(self, limbs: Sequence[Virtual], top: Virtual, sign: Virtual) -> None:
-        """Add a signed limb to H', and store it."""
-        chain = Chain(self.build, "rise", self.zero)
-        for index, limb in enumerate(limbs):
-            chain.run([limb], lambda index: sign if index else top, [index])
-            self.build.memory("store", limb, Memory("r", 3 * self.half + index))

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from sqgen.code import CodeError, Flag, Virtual
 from sqgen.plan import Product, Run, Step
 
-from .avr_runs import clear
+from .avr_runs import as_mask, clear
 
 if TYPE_CHECKING:
     from .avr_leaf import Leaf
@@ -89,7 +89,7 @@ class Squares:
         elif catcher:
             self.leaf.runs.take(catcher, carry, "at most 0xf9, it takes two carries")
         elif carry and not keep_in_t:
-            self.doubling_mask = self.as_mask("doubled", carry)
+            self.doubling_mask = as_mask(self.build, "doubled", carry)
 
     def double_top(self, carry: Flag | None, incoming: Flag | None, diagonal: Sequence[Product]) -> None:
         """The topmost limb of a square has no cell off the diagonal: what is doubled into it goes to a[n-1]^2, or to
@@ -132,13 +132,7 @@ class Squares:
         elif catcher:
             self.leaf.runs.take(catcher, carry, "at most 0xfa, it takes the other carry")
         elif carry and end <= self.top:
-            self.mask = self.as_mask("squared", carry)
-
-    def as_mask(self, name: str, carry: Flag) -> Virtual:
-        """Park a carry: all bits of a register equal to it."""
-        mask = self.build.limb(name)
-        self.build.emit("sbc", mask, mask, takes=carry, fresh=True)
-        return mask
+            self.mask = as_mask(self.build, "squared", carry)
 
     def add_limb(self, column: int, addend: Virtual | str | None, carry: Flag | None) -> Flag | None:
         """One limb of the run; the carry out."""

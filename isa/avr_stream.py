@@ -17,9 +17,9 @@ from collections.abc import Sequence
 
 from sqgen.code import Builder, Memory, Virtual
 
-from .avr_karatsuba import Buffer, Chain
+from .avr_karatsuba import Buffer, Chain, signed
 from .avr_leaf import Leaf, store
-from .avr_runs import clear
+from .avr_runs import as_mask, clear
 
 GROUP = 8  # limbs of M at a time, if more leave at once
 
@@ -105,8 +105,7 @@ class Stream:
         """Take the borrow off, and keep the sign."""
         assert self.top
         borrow = self.build.emit("sbc", self.top, self.zero, takes=self.less.carry)
-        self.sign = self.build.limb("sign")
-        self.build.emit("sbc", self.sign, self.sign, takes=borrow, fresh=True)
+        self.sign = as_mask(self.build, "sign", borrow)
 
     def finish(self) -> None:
         """What was carried out goes through D'."""
@@ -114,9 +113,8 @@ class Stream:
         first, count = 3 * self.half, self.size - self.half
         if count > 0:
             self.build.mark("near", Memory("r", first), Memory("r", first + count - 1))
-        for index, limb in enumerate(self.above[: max(0, count)]):
-            rise.run([limb], lambda index: self.sign if index else self.top, [index])
-            store(self.build, first + index, [limb])
+        assert self.top and self.sign
+        rise.onto(self.above[: max(0, count)], signed(self.top, self.sign), range(max(0, count)), first)
 
     def wait(self) -> None:
         """A call is to come that leaves no register as it was."""
