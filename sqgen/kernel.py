@@ -20,6 +20,9 @@ from .spec import Spec
 from .table import Isa, Timing
 from .timing import Price, prices
 
+TIMES = {"speed": answers.BODY, "call": answers.CALL}  # goals that only time counts for, and which
+NEAR = 1.1  # times the cycles of the best answer on another core, what may be better on the one that is asked for
+
 
 @dataclass(frozen=True)
 class Kernel:
@@ -105,33 +108,66 @@ def choose(spec: Spec) -> Compiled:
 
 
 def candidates(spec: Spec) -> list[Compiled]:
-    """Kernels of the methods that come into question, one for each.  Raises UserError if none compiles."""
-    contract, bits = spec.contract, spec.bits
-    names = [spec.method] if spec.method != "auto" else methods.names(contract.op)
-    unlimited = spec.max_bytes is None and spec.max_stack is None
-    best = answers.fastest(contract.isa, contract.op, bits)
-    if spec.method == "auto" and spec.goal == "speed" and unlimited and best in names:
-        names = [str(best)]
+    """Kernels that come into question.  Raises UserError if none compiles."""
+    isa = spec.contract.isa
     plans, failures = [], []
-    for name in names:
-        for given in points(spec, name):
-            try:
-                plans.append(plan(spec, name, given))
-            except UserError as error:
-                failures.append(error)
+    for name, row in requests(spec):
+        try:
+            made = plan(spec, name, answers.given(row))
+            plans.append((least_bytes(made, isa), made, row))
+        except UserError as error:
+            failures.append(error)
     found: list[Compiled] = []
-    hints = functools.partial(answers.hints_of, contract.isa)
-    sized = [(least_bytes(each, contract.isa), each) for each in plans]
-    for least, each in sorted(sized, key=operator.itemgetter(0)):
+    for least, made, row in sorted(plans, key=operator.itemgetter(0)):
         if found and least > worthwhile(spec, found):
             continue
         try:
-            found.append(compile_plan(each, contract.isa, hints))
+            found.append(compile_plan(made, isa, functools.partial(hints, isa, made, row)))
         except UserError as error:
             failures.append(error)
     if not found:
         raise failures[0]
     return found
+
+
+def hints(isa: Isa, whole: Plan, row: answers.Row, function: Plan) -> dict[int, str]:
+    """Hints for a function of a kernel: for all of it those of its row, else what is known."""
+    if function == whole and answers.HINTS in row:
+        return answers.read(str(row[answers.HINTS]))
+    return answers.hints_of(isa, function)
+
+
+def requests(spec: Spec) -> list[tuple[str, answers.Row]]:
+    """(method, row) to try.  Where only time counts and the search has been, what it found is enough."""
+    isa, op = spec.contract.isa, spec.contract.op
+    if spec.method != "auto":
+        return [(spec.method, row) for row in points(spec, spec.method)]
+    names = methods.names(op)
+    known = [(name, row) for name, row in answers.known(isa, op, spec.bits) if name in names]
+    if known and spec.goal in TIMES and spec.max_bytes is None and spec.max_stack is None:
+        return near(spec, known)
+    return [(name, row) for name in names for row in points(spec, name)]
+
+
+def points(spec: Spec, name: str) -> list[answers.Row]:
+    """The parameters to try: those given, else the best known, and what makes the method small where that matters."""
+    if spec.parameters:
+        return [{**dict(spec.parameters), **({answers.HINTS: spec.hints} if spec.hints else {})}]
+    known = [(name, row) for row in answers.rows(spec.contract.isa, name, spec.contract.op, spec.bits)]
+    found: list[answers.Row] = [row for _, row in near(spec, known)] or [{}]
+    if spec.goal in TIMES and spec.max_bytes is None:
+        return found
+    small: list[answers.Row] = [{**given} for given in methods.compact(name, spec.contract.limbs)]
+    return found + small
+
+
+def near(spec: Spec, known: list[tuple[str, answers.Row]]) -> list[tuple[str, answers.Row]]:
+    """The (method, row) that may be the best: one on the core that the search was for, on others those not far off."""
+    what = TIMES.get(spec.goal, answers.CALL)
+    ordered = sorted(known, key=lambda each: (each[1][what], each[0]))
+    if spec.core.name == spec.contract.isa.default_core:
+        return ordered[:1]
+    return [each for each in ordered if int(each[1][what]) <= NEAR * int(ordered[0][1][what])]
 
 
 def least_bytes(which: Plan, isa: Isa) -> int:
@@ -151,16 +187,6 @@ def worthwhile(spec: Spec, found: list[Compiled]) -> float:
     if spec.goal == "size":
         limits += [len(each.image) for each in found if fits(spec, each)]
     return min(limits)
-
-
-def points(spec: Spec, name: str) -> list[dict[str, str]]:
-    """The parameters to try: those given, else the best known, and what makes the method small where that matters."""
-    if spec.parameters:
-        return [dict(spec.parameters)]
-    known = answers.parameters(spec.contract.isa, name, spec.contract.op, spec.bits)
-    if spec.goal == "speed" and spec.max_bytes is None:
-        return [known]
-    return [known, *methods.compact(name, spec.contract.limbs)]
 
 
 def plan(spec: Spec, method: str, parameters: dict[str, str]) -> Plan:
@@ -185,10 +211,13 @@ def stack(spec: Spec, compiled: Compiled) -> int:
     return saves * (isa.limb_bits // 8)
 
 
-def rank(spec: Spec, compiled: Compiled) -> int:
-    """What the goal wants small."""
-    size, time = len(compiled.image), measure.cycles(compiled, spec.core)
-    return {"speed": time, "size": size, "balanced": size * time}[spec.goal]
+def rank(spec: Spec, compiled: Compiled) -> tuple[int, int]:
+    """What the goal wants small, and then what decides between equals."""
+    size, price = len(compiled.image), measure.price(compiled, spec.core)
+    body, call = price.body, price.call
+    return {"speed": (body, call), "call": (call, body), "size": (size, call), "balanced": (size * call, call)}[
+        spec.goal
+    ]
 
 
 def fits(spec: Spec, compiled: Compiled) -> bool:
