@@ -109,16 +109,22 @@ def refusal(symbol: str, verdict: Verdict, example: tuple[int, ...] | None) -> s
 
 def comparison_table(comparison: Comparison, svg: Path | None) -> str:
     """All methods and compilers for one job, and what is to be said about them."""
-    rows = comparison.rows()
+    every = comparison.rows()
+    rows = [row for row in every if not row.public]
     heads = ("  method", "parameters", "body", "call", "bytes", "stack")
-    widest = len(str(max(number for row in rows for number in (row.call or 0, row.bytes))))
+    widest = len(str(max(number for row in rows for number in (row.call or 0, row.bytes or 0))))
     cells = []
     for row in rows:
         method = row.method if row.made_by == "sqgen" else f"{row.made_by} {row.method}"
-        figures = ("-" if number is None else str(number) for number in (row.body, row.call, row.bytes, row.stack))
         words = textwrap.wrap(row.parameters.replace(",", ", "), WIDTH // 5)  # long lists are folded at their commas
         parameters = "\n".join(line.replace(", ", ",") for line in words)
-        cells.append((f"{'*' if row.front else ' '} {method}", parameters, *(text.rjust(widest) for text in figures)))
+        figures = (_figure(number).rjust(widest) for number in (row.body, row.call, row.bytes, row.stack))
+        cells.append((f"{'*' if row.front else ' '} {method}", parameters, *figures))
+    others = [
+        (f"  {row.method}", _figure(row.body), _figure(row.call), _figure(row.bytes), row.note)
+        for row in every
+        if row.public
+    ]
     timing = comparison.request.contract.isa.timings[comparison.request.core.timing]
     basis = f"{timing.confirmed} counts the same" if timing.confirmed else "from the manual; no simulator confirms them"
     remarks = [
@@ -129,8 +135,13 @@ def comparison_table(comparison: Comparison, svg: Path | None) -> str:
         *([f"wrote {svg}"] if svg else []),
     ]
     wrapped = (line for text in remarks for line in textwrap.wrap(text, WIDTH, subsequent_indent="  "))
-    lines = [comparison.heading, "", _table(heads, cells), *wrapped]
+    public = [_table(("  public code", "body", "call", "bytes", "figures"), others)] if others else []
+    lines = [comparison.heading, "", _table(heads, cells), *public, *wrapped]
     return "\n".join(lines) + "\n"
+
+
+def _figure(number: int | None) -> str:
+    return "-" if number is None else str(number)
 
 
 def explanation_table(explanation: Explanation) -> str:

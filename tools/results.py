@@ -1,4 +1,4 @@
-"""The parts of the README that the program computes: the example run, and our cycles beside `docs/published.toml`.
+"""The parts of the README that the program computes: the example run, and the figures of `sweep.py` beside others'.
 
 python tools/results.py            print the table of results
 python tools/results.py --write    put both parts into README.md, between their markers
@@ -6,20 +6,25 @@ python tools/results.py --write    put both parts into README.md, between their 
 
 from __future__ import annotations
 
-import tomllib
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import click
+from sweep import TITLES, known
 
 from sqgen.kernel import make
+from sqgen.public import Public, public
 from sqgen.report import kernel_table
 from sqgen.spec import spec
+from sqgen.tables import isa
 
 TOP = Path(__file__).resolve().parent.parent
 RESULTS = "<!-- results: made by `make results` -->", "<!-- end of results -->"
 EXAMPLE = "<!-- example: made by `make results` -->", "<!-- end of example -->"
-TITLES = {"sqr": "squaring", "mul": "multiplication"}
+SIZES = {
+    "sqr": (64, 96, 128, 160, 192, 224, 256, 384, 512, 768, 1024),
+    "mul": (48, 64, 80, 96, 128, 160, 192, 224, 256, 384, 512, 768, 1024),
+}
 
 
 def example() -> str:
@@ -30,25 +35,28 @@ def example() -> str:
 
 
 def table() -> str:
-    """Markdown: operation, size, our cycles and bytes, the best known of others, the difference."""
-    with (TOP / "docs" / "published.toml").open("rb") as file:
-        published: dict[str, list[dict[str, Any]]] = tomllib.load(file)
-    paper = {row["bits"]: row["cycles"] for row in published["paper"]}
+    """Markdown: what our kernels cost, the best known of others, the difference, the command that makes ours again."""
     rows = [
-        "| | bits | sqgen | bytes | method | best public code known to us | difference | [SBD13] |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- |",
+        "| | bits | body | bytes | stack | method | best public code | | with branches on signs | | repeat with |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
-    for op, title in TITLES.items():
-        for other in published[op]:
-            kernel = make(spec("avr", other["bits"], op=op))
-            ours = kernel.price.body
-            change = f"{100 * (ours - other['cycles']) / other['cycles']:+.1f} %"
-            printed = paper.get(other["bits"], "") if op == "sqr" else ""
+    for ours in known():
+        if ours.bits in SIZES[ours.op]:
+            others = [other for other in public(isa("avr"), ours.op) if other.bits == ours.bits]
+            cells = [cell for signs in (False, True) for cell in beside(ours.body, others, signs=signs)]
             rows.append(
-                f"| {title} | {other['bits']} | **{ours}** | {kernel.size} | {kernel.compiled.plan.method} |"
-                f" {other['cycles']}, {other['who']} ({other['basis']}) | {change} | {printed} |"
+                f"| {TITLES[ours.op]} | {ours.bits} | **{ours.body}** | {ours.bytes} | {ours.stack} | {ours.method} |"
+                f" {' | '.join(cells)} | `{ours.command}` |"
             )
     return "\n" + "\n".join(rows) + "\n\n"
+
+
+def beside(body: int, others: Sequence[Public], *, signs: bool) -> tuple[str, str]:
+    """The fastest of others, and by how much ours differs."""
+    best = next((other for other in others if other.signs == signs), None)
+    if best is None:
+        return "", ""
+    return f"{best.body}, {best.who}, {best.basis}", f"{100 * (body - best.body) / best.body:+.1f} %"
 
 
 def between(text: str, markers: tuple[str, str], content: str) -> str:
