@@ -111,8 +111,9 @@ def spec(
         methods.values(method, given, 2 * what.limbs)
     if hints is not None and not given:
         raise UserError("hints are for one choice of parameters; give that with -p")
-    if hints is not None and not all(re.fullmatch(r"\d{1,9}:\w+", hint) for hint in hints.split(",")):
-        raise UserError(f"hints are STAY:REGISTER,... as in 17:{which.registers[0]}, not '{hints[:40]}'")
+    pairs = [hint.partition(":") for hint in (hints or "").split(",") if hints is not None]
+    if not all(re.fullmatch(r"[0-9]{1,9}", stay) and register in which.registers for stay, _, register in pairs):
+        raise UserError(f"hints are STAY:REGISTER,... as in 17:{which.registers[0]}, not '{(hints or '')[:40]}'")
     if goal not in GOALS:
         raise UserError(f"unknown goal '{goal}'; known: {', '.join(GOALS)}")
     for name, limit in (("--max-bytes", max_bytes), ("--max-stack", max_stack)):

@@ -56,6 +56,7 @@ def test_a_size_that_is_none_is_refused(refused: Callable[..., str], bits: str) 
         (f"{SMALL} --search 1 --method sweeps -p orders=i", "leave out -p"),
         (f"{SMALL} --hints 1:r2", "give that with -p"),
         (f"{SMALL} --method sweeps -p orders=i --hints r2", "STAY:REGISTER"),
+        (f"{SMALL} --method sweeps -p orders=i --hints 3:r99", "STAY:REGISTER"),
         (f"{SMALL} --max-bytes -1", "-1"),
         (f"{SMALL} --max-stack -1", "-1"),
         (f"{SMALL} --max-bytes x", "--max-bytes"),
