@@ -6,6 +6,8 @@
 `hints`, where a row has them, say which register a stay of a variable should have (`allocate.py`): `17:r4 33:r20`.
 They hold for these parameters alone.  `call` and `body` are cycles on the default core.  A size has more than one row
 where fewer saved registers, or another core, want other parameters than the shortest body.
+
+`schedules/answers/<isa>-front.toml` has for some sizes what nothing beats in cycles, bytes and stack (`front.py`).
 """
 
 from __future__ import annotations
@@ -22,6 +24,8 @@ from .plan import Plan
 from .table import Isa
 
 CALL, BODY, HINTS = "call", "body", "hints"
+METHOD, BYTES, STACK = "method", "bytes", "stack"
+FIGURES = (CALL, BODY, HINTS, METHOD, BYTES, STACK)  # what in a row is no parameter
 
 Row = dict[str, str | int]
 
@@ -29,6 +33,11 @@ Row = dict[str, str | int]
 def path(isa: Isa) -> Path:
     """The file of an instruction set's answers."""
     return folder("schedules") / "answers" / f"{isa.name}.toml"
+
+
+def front_path(isa: Isa) -> Path:
+    """The file of what nothing beats."""
+    return path(isa).with_name(f"{isa.name}-front.toml")
 
 
 @functools.cache
@@ -66,7 +75,7 @@ def parameters(isa: Isa, method: str, op: str, bits: int, goal: str = BODY) -> d
 
 def given(row: Mapping[str, str | int]) -> dict[str, str]:
     """The parameters of a row."""
-    return {key: str(value) for key, value in row.items() if key not in (CALL, BODY, HINTS)}
+    return {key: str(value) for key, value in row.items() if key not in FIGURES}
 
 
 def hints_of(isa: Isa, plan: Plan) -> dict[int, str]:
@@ -105,3 +114,9 @@ def known(isa: Isa, op: str, bits: int) -> Iterator[tuple[str, Row]]:
 def fastest(isa: Isa, op: str, bits: int, goal: str = BODY) -> str | None:
     """The method that the search found the fastest, None for a size it has not been run for."""
     return min(known(isa, op, bits), key=lambda each: (each[1][goal], each[0]), default=(None,))[0]
+
+
+def fronts(isa: Isa, op: str) -> dict[int, list[Row]]:
+    """By size in bits, the rows that nothing beats, each with its method, bytes and stack."""
+    found: dict[str, list[Row]] = _document(front_path(isa)).get(op, {})
+    return {int(bits): rows for bits, rows in found.items()}

@@ -7,7 +7,7 @@ import hashlib
 import json
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from . import answers, frame, measure, methods
@@ -21,6 +21,8 @@ from .table import Isa, Timing
 from .timing import Price, prices
 
 TIMES = {"speed": answers.BODY, "call": answers.CALL}  # goals that only time counts for, and which
+COSTS = (answers.BODY, answers.CALL, answers.BYTES)
+FEW = 3  # rows of the front of another size that are tried
 NEAR = 1.1  # times the cycles of the best answer on another core, what may be better on the one that is asked for
 
 
@@ -138,7 +140,7 @@ def hints(isa: Isa, whole: Plan, row: answers.Row, function: Plan) -> dict[int, 
 
 
 def requests(spec: Spec) -> list[tuple[str, answers.Row]]:
-    """(method, row) to try.  Where only time counts and the search has been, what it found is enough."""
+    """(method, row) to try.  Where the search has been, what it found is enough."""
     isa, op = spec.contract.isa, spec.contract.op
     if spec.method != "auto":
         return [(spec.method, row) for row in points(spec, spec.method)]
@@ -146,7 +148,37 @@ def requests(spec: Spec) -> list[tuple[str, answers.Row]]:
     known = [(name, row) for name, row in answers.known(isa, op, spec.bits) if name in names]
     if known and spec.goal in TIMES and spec.max_bytes is None and spec.max_stack is None:
         return near(spec, known)
+    fronts = answers.fronts(isa, op)
+    if fronts:
+        nearest = min(fronts, key=lambda bits: (abs(bits - spec.bits), bits))
+        chosen = [(str(row[answers.METHOD]), row) for row in from_front(spec, fronts[nearest], nearest)]
+        return chosen if nearest == spec.bits else [(name, moved(spec, name, row)) for name, row in chosen]
     return [(name, row) for name in names for row in points(spec, name)]
+
+
+def from_front(spec: Spec, rows: Sequence[answers.Row], bits: int) -> list[answers.Row]:
+    """What is to be tried of the front of a size: what is the best there, and what is the smallest; if the size or the
+    core is another one, a few that are nearly the best as well."""
+    exact = bits == spec.bits and spec.core.name == spec.contract.isa.default_core
+    scale = 1 if exact else bits / spec.bits  # bytes grow a little faster than this, or their square where unrolled
+
+    def small(row: answers.Row) -> bool:
+        limits = ((answers.BYTES, spec.max_bytes), (answers.STACK, spec.max_stack))
+        return all(limit is None or int(row[what]) <= scale * limit for what, limit in limits)
+
+    ordered = sorted(filter(small, rows), key=lambda row: ranked(spec, *(int(row[cost]) for cost in COSTS)))
+    least = [min(rows, key=lambda row: int(row[what])) for what in (answers.BYTES, answers.STACK)]
+    if exact and ordered:
+        return ordered[:1]
+    limited = spec.max_bytes is not None or spec.max_stack is not None
+    return [*ordered[: len(rows) if limited else FEW], *(row for row in least if limited or not ordered)]
+
+
+def moved(spec: Spec, name: str, row: answers.Row) -> answers.Row:
+    """A row of another size for this one: parameters that were searched by chance are of no use there."""
+    if methods.searched(name):
+        return answers.best(answers.rows(spec.contract.isa, name, spec.contract.op, spec.bits))
+    return row
 
 
 def points(spec: Spec, name: str) -> list[answers.Row]:
@@ -180,6 +212,8 @@ def least_bytes(which: Plan, isa: Isa) -> int:
 
 def worthwhile(spec: Spec, found: list[Compiled]) -> float:
     """Bytes above which another kernel cannot be what is wanted."""
+    if spec.max_stack is not None:
+        return math.inf
     sizes = [len(each.image) for each in found]
     limits = [math.inf]
     if spec.max_bytes is not None:  # while none fits, only a smaller one is of interest
@@ -203,21 +237,24 @@ def plan(spec: Spec, method: str, parameters: dict[str, str]) -> Plan:
 
 
 def stack(spec: Spec, compiled: Compiled) -> int:
-    """Bytes below the return address: what the prologue pushes, or what the proof sees where that is not all."""
+    """Bytes below the return address: what the prologue pushes, or what a run takes where that is not all."""
     isa = compiled.isa
     if not compiled.straight or any(frame.moves_stack(line.instr.insn, isa) for line in compiled.lines):
-        return prove(compiled.image, spec.contract, spec.core, branches=spec.allow_branches).stack
+        return measure.stack(compiled, spec.core)
     saves = sum(line.instr.insn.frame == "save" for line in compiled.lines)
     return saves * (isa.limb_bits // 8)
 
 
 def rank(spec: Spec, compiled: Compiled) -> tuple[int, int]:
     """What the goal wants small, and then what decides between equals."""
-    size, price = len(compiled.image), measure.price(compiled, spec.core)
-    body, call = price.body, price.call
-    return {"speed": (body, call), "call": (call, body), "size": (size, call), "balanced": (size * call, call)}[
-        spec.goal
-    ]
+    price = measure.price(compiled, spec.core)
+    return ranked(spec, price.body, price.call, len(compiled.image))
+
+
+def ranked(spec: Spec, body: int, call: int, size: int) -> tuple[int, int]:
+    """What the goal wants small, of cycles and bytes, and then what decides between equals."""
+    order = {"speed": (body, call), "call": (call, body), "size": (size, call), "balanced": (size * call, call)}
+    return order[spec.goal]
 
 
 def fits(spec: Spec, compiled: Compiled) -> bool:

@@ -7,6 +7,7 @@ import itertools
 from . import interpret, timing
 from .compile import Compiled
 from .contract import Contract
+from .encode import decode
 from .table import Core
 from .timing import Price
 
@@ -20,3 +21,19 @@ def price(compiled: Compiled, core: Core) -> Price:
         contract = Contract(plan.op, plan.limbs, isa)
         _, path = interpret.trace(compiled.image, contract, core, (0,) * (len(contract.buffers) - 1))
     return timing.price(isa, core, compiled.image, path)
+
+
+def stack(compiled: Compiled, core: Core) -> int:
+    """Bytes below the return address that a run takes, looked at where it writes: a stack pointer may be half written
+    between."""
+    run = interpret.Run(Contract(compiled.plan.op, compiled.plan.limbs, compiled.isa), core)
+    machine = run.machine
+    run.start((0,) * (len(run.places) - 1))
+    top = lowest = machine.wide(machine.stack)
+    position: int | None = 0
+    while position is not None:
+        insn = decode(compiled.isa, compiled.image, position).insn
+        position = machine.step(compiled.image, position)
+        if insn.kind == "store" or insn.control[:1] == ("call",):
+            lowest = min(lowest, machine.wide(machine.stack))
+    return top - lowest
