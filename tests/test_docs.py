@@ -28,6 +28,8 @@ def tool(name: str) -> ModuleType:
 def test_the_readmes_table_and_example_are_what_the_program_computes_now() -> None:
     readme = (TOP / "README.md").read_text()
     assert tool("results").filled(readme) == readme, "run `make results`"
+    search = (TOP / "docs" / "search.md").read_text()
+    assert tool("results").found(search) == search, "run `make results`"
 
 
 def test_the_plot_of_all_sizes_is_drawn_from_the_figures() -> None:

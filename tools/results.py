@@ -1,7 +1,7 @@
 """The parts of the README that the program computes: the example run, and the figures of `sweep.py` beside others'.
 
 python tools/results.py            print the table of results
-python tools/results.py --write    put both parts into README.md, between their markers
+python tools/results.py --write    put all parts into README.md and docs/search.md, between their markers
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from pathlib import Path
 import click
 from sweep import TITLES, known
 
+from sqgen.idioms import idioms
 from sqgen.kernel import make
 from sqgen.public import Public, public
 from sqgen.report import kernel_table
@@ -20,6 +21,7 @@ from sqgen.tables import isa
 
 TOP = Path(__file__).resolve().parent.parent
 RESULTS = "<!-- results: made by `make results` -->", "<!-- end of results -->"
+FOUND = "<!-- found: made by `make results` -->", "<!-- end of found -->"
 EXAMPLE = "<!-- example: made by `make results` -->", "<!-- end of example -->"
 SIZES = {
     "sqr": (64, 96, 128, 160, 192, 224, 256, 384, 512, 768, 1024),
@@ -59,6 +61,17 @@ def beside(body: int, others: Sequence[Public], *, signs: bool) -> tuple[str, st
     return f"{best.body}, {best.who}, {best.basis}", f"{100 * (body - best.body) / best.body:+.1f} %"
 
 
+def floors() -> str:
+    """Markdown: our squarings beside the floor of schoolbook squaring."""
+    rows = ["| bits | method | body | floor | above | call | bytes |", "| --- | --- | --- | --- | --- | --- | --- |"]
+    for ours in known():
+        if ours.op == "sqr" and ours.bits % 32 == 0 and ours.bits <= 256:
+            floor = sum(idioms(isa("avr")).floor("sqr", ours.bits // 8).values())
+            figures = f"{ours.body} | {floor} | {ours.body - floor:+} | {ours.call} | {ours.bytes}"
+            rows.append(f"| {ours.bits} | {ours.method} | {figures} |")
+    return "\n" + "\n".join(rows) + "\n\n"
+
+
 def between(text: str, markers: tuple[str, str], content: str) -> str:
     """The text with what lies between the markers replaced."""
     before, rest = text.split(markers[0])
@@ -70,13 +83,19 @@ def filled(text: str) -> str:
     return between(between(text, EXAMPLE, example()), RESULTS, table())
 
 
+def found(text: str) -> str:
+    """docs/search.md with its table fresh."""
+    return between(text, FOUND, floors())
+
+
 @click.command()
-@click.option("--write", is_flag=True, help="Put both parts into README.md.")
+@click.option("--write", is_flag=True, help="Put them into README.md and docs/search.md.")
 def main(*, write: bool) -> None:
     """Print the table of results."""
     if write:
-        readme = TOP / "README.md"
-        readme.write_text(filled(readme.read_text()))
+        for name, fill in (("README.md", filled), ("docs/search.md", found)):
+            path = TOP / name
+            path.write_text(fill(path.read_text()))
     else:
         click.echo(table())
 
