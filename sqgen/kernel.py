@@ -159,7 +159,7 @@ def requests(spec: Spec) -> list[tuple[str, answers.Row]]:
 def from_front(spec: Spec, rows: Sequence[answers.Row], bits: int) -> list[answers.Row]:
     """What is to be tried of the front of a size: what is the best there, and what is the smallest; if the size or the
     core is another one, a few that are nearly the best as well."""
-    exact = bits == spec.bits and spec.core.name == spec.contract.isa.default_core
+    exact = bits == spec.bits and alike(spec)
     scale = 1 if exact else bits / spec.bits  # bytes grow a little faster than this, or their square where unrolled
 
     def small(row: answers.Row) -> bool:
@@ -197,9 +197,16 @@ def near(spec: Spec, known: list[tuple[str, answers.Row]]) -> list[tuple[str, an
     """The (method, row) that may be the best: one on the core that the search was for, on others those not far off."""
     what = TIMES.get(spec.goal, answers.CALL)
     ordered = sorted(known, key=lambda each: (each[1][what], each[0]))
-    if spec.core.name == spec.contract.isa.default_core:
+    if alike(spec):
         return ordered[:1]
     return [each for each in ordered if int(each[1][what]) <= NEAR * int(ordered[0][1][what])]
+
+
+def alike(spec: Spec) -> bool:
+    """Whether the core takes the cycles of the default one, for which the answers are, but for calls and returns."""
+    isa = spec.contract.isa
+    mine, its = spec.core.timing, isa.core(isa.default_core).timing
+    return its in (mine, isa.timings[mine].like)
 
 
 def least_bytes(which: Plan, isa: Isa) -> int:
