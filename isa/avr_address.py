@@ -114,7 +114,9 @@ class _Addressing:
         return offsets, end
 
     def reach_frame(self, index: int, op: Op) -> list[Op]:
-        """Y points below the frame."""
+        """Y points below the frame, if there is one."""
+        if not self.frame:
+            return []
         self.walkers[SPILLED] = _Walker("Y", -1, *self.upcoming(index + 1, SPILLED))
         return stack_pointer_to("Y", op.heading)
 

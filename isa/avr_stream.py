@@ -17,7 +17,7 @@ from collections.abc import Sequence
 
 from sqgen.code import Builder, Memory, Virtual
 
-from .avr_karatsuba import Buffer, Chain, signed
+from .avr_karatsuba import Buffer, Chain, limbs_of, signed
 from .avr_leaf import Leaf, store
 from .avr_runs import as_mask, clear
 
@@ -37,6 +37,7 @@ class Stream:
         self.sums = Chain(build, "carry", zero)
         self.lifted = Chain(build, "lifted", zero)
         self.less = Chain(build, "borrow", zero)
+        self.lodged: Sequence[Virtual] = ()  # the operand of M
         self.source: Leaf | None = None  # of the limbs of H
         self.top: Virtual | None = None
         self.sign: Virtual | None = None  # the limbs above the top one, all of them alike
@@ -61,6 +62,12 @@ class Stream:
             self.build.emit("adc", self.above[-1], self.zero, takes=self.sums.carry)
         store(self.build, 2 * self.half + first, own)
 
+    def lodge(self, limbs: Sequence[Virtual]) -> None:
+        """Let the operand of M wait where B was, each limb until that of the middle is stored there."""
+        self.lodged = limbs
+        for index, limb in enumerate(limbs):
+            self.build.mark("room", limb, Memory("r", self.half + index))
+
     def middle(self, first: int, limbs: Sequence[Virtual]) -> None:
         """Limbs of M from `first` on: L + H - M, and what lies there, to the middle."""
         last = first + len(limbs)
@@ -73,17 +80,29 @@ class Stream:
         build, upper = self.build, indices.start >= self.half
         inner = range(indices.start - self.half, indices.stop - self.half) if upper else indices
         self.near(inner, upper)
-        found = [limb for index in inner if (limb := Buffer(build, "r", 2 * self.half, self.half)(index))]
-        self.lifted.run(found, self.high_limb if upper else Buffer(build, "r", 0, self.half), inner)
-        self.lifted.park()
         last = indices.stop == 2 * self.half
+        sums, mirrored = Buffer(build, "r", 2 * self.half, self.half), Buffer(build, "r", 0, self.half)
+        found: list[Virtual] = []
+
+        def lift() -> None:
+            self.lifted.run(found, self.high_limb if upper else mirrored, inner)
+
         if last:
+            found += limbs_of(sums, inner)
+            lift()
+            self.lifted.park()
             self.begin_top()
-        self.less.run(found, lambda index: limbs[index - inner.start], inner)
+        for index in inner:  # one of M's registers is free after each
+            found += [] if last else limbs_of(sums, [index])
+            self.less.run([found[index - inner.start]], lambda index: limbs[index - inner.start], [index])
         if last:
             self.end_top()
         else:
             self.less.park()
+            lift()
+            self.lifted.park()
+        for limb in self.lodged[indices.start : indices.stop]:
+            build.mark("own", limb)
         store(build, self.half + indices.start, found)
 
     def near(self, inner: range, upper: bool) -> None:

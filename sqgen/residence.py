@@ -11,6 +11,7 @@ room for what is born there.
 
 from __future__ import annotations
 
+import contextlib
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -51,21 +52,29 @@ class Residence:
 def residence(function: Function) -> Residence:
     """Who stays in a register when.  Raises PressureError.
 
-    Registers that the function lends after the last load from a buffer are there for what comes after it.
+    Registers that the function lends after the last load from a buffer are there for what comes after it.  There is a
+    frame only if the limbs do not fit without: its pointer is two registers for them then.
     """
+    if any(op.insn == "spill" for op in function.ops):
+        with contextlib.suppress(PressureError):
+            return _lending(function, framed=False)
+    return _lending(function, framed=True)
+
+
+def _lending(function: Function, *, framed: bool) -> Residence:
     lent = [op for op in function.ops if op.insn == "lend"]
-    found = _Residence(function, {}).run()
+    found = _Residence(function, {}, framed).run()
     opening: dict[str, int] = {}
     for op in lent:
         base, *registers = op.args
         last = max((i for i, loads in enumerate(found.loads) if any(m.base == base for _, m in loads)), default=0)
         opening |= {str(register): 2 * last + 1 for register in registers}
-    return _Residence(function, opening).run() if lent else found
+    return _Residence(function, opening, framed).run() if lent else found
 
 
 class _Residence:
-    def __init__(self, function: Function, opening: dict[str, int]) -> None:
-        self.function = function
+    def __init__(self, function: Function, opening: dict[str, int], framed: bool) -> None:
+        self.function, self.framed = function, framed
         self.found = Residence(opening=dict.fromkeys(function.pool, 0) | opening)
         self.capacity, self.growing = 0, 0  # registers, and the time when there are more
         self.uses: dict[Virtual, deque[int]] = {}
@@ -91,16 +100,17 @@ class _Residence:
         found.holds.append({})
         found.loads.append([])
         found.stores.append([])
-        if op.insn == "release":
+        if op.insn == "release" or (op.insn == "spill" and not self.framed):
             for register in op.args:  # some may be there already
                 found.opening.setdefault(str(register), 2 * index)
             self.growing = 2 * index
         if 2 * index >= self.growing:
             later = [opening for opening in found.opening.values() if opening > 2 * index]
             self.capacity, self.growing = len(found.opening) - len(later), min(later, default=NEVER)
-        self.spilling = self.spilling or op.insn == "spill"
-        pinned = (*op.reads, *op.writes)
-        for virtual in op.reads:
+        self.spilling = self.spilling or (op.insn == "spill" and self.framed)
+        reads = op.reads or self.moving_out(op)
+        pinned = (*reads, *op.writes)
+        for virtual in reads:
             if virtual not in self.here:
                 found.loads[index].append((self.enter(virtual, 2 * index, op, pinned), self.source(virtual, index, op)))
             found.holds[index][virtual] = self.here[virtual]
@@ -110,7 +120,7 @@ class _Residence:
             if uses and uses[0] == index:
                 uses.popleft()
         self.mark(op)
-        for virtual in op.reads:
+        for virtual in reads:
             if not self.uses[virtual] and virtual not in op.writes:
                 self.leave(virtual)
         for virtual in op.writes:
@@ -139,6 +149,10 @@ class _Residence:
                 self.spare = count
             case "store", (Virtual() as virtual, where) if self.rooms.get(virtual) == where:
                 self.current.add(virtual)
+
+    def moving_out(self, op: Op) -> tuple[Virtual, ...]:
+        """The limb that loses its place in memory, if it is still needed."""
+        return tuple(arg for arg in op.args if op.insn == "own" and isinstance(arg, Virtual) and self.uses.get(arg))
 
     def home(self, virtual: Virtual) -> Memory | None:
         """A variable's home, unless it has left it."""
