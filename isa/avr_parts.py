@@ -198,7 +198,6 @@ class InPlace:
 
         return load
 
-
     def difference(self, step: Difference) -> None:
         low: Source = Buffer(self.build, step.left.name, step.left.first, step.left.count)
         middle = next(part for part in self.plan.parts() if step.into in (part.left, part.right))

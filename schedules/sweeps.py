@@ -16,6 +16,7 @@ next sweep if that ends one column further.
 * i, I: rows, a layer the cells of one a[i] with greater j; ascending i, descending i
 * j, J: the cells of one a[j] with smaller i; ascending j, descending j
 * v, r: the first cell of each column, then the second one; from the diagonal outwards, towards the diagonal
+* c: column by column, each cell by itself: 1 or 2 cycles more for each column, but it needs no pairs of registers
 
 At the columns `stages`, when the blocks have come that far, the sum is doubled, the squares are added, and the limbs
 leave.  Stages that end at an even column let the carries wait in the low limb of the next square, at an odd one in the
@@ -35,7 +36,7 @@ from sqgen.plan import Block, Double, Product, Run, Step, Store
 TITLE = "sweeps over columns two apart, in blocks of columns"
 REFERENCE = "SBD13"
 OPS = ("sqr",)
-ORDERS = ("i", "I", "j", "J", "v", "r")
+ORDERS = ("i", "I", "j", "J", "v", "r", "c")
 WIDTH = 6  # columns of a block or stage where nothing is given
 
 
@@ -114,7 +115,8 @@ def layers(n: int, cells: Sequence[Product], order: str) -> list[list[Product]]:
     seen: dict[int, int] = {}
     for cell in sorted(cells, key=lambda cell: -cell.i if outwards else cell.i):
         rank = seen[cell.column] = seen.get(cell.column, 0) + 1
-        index = {"i": min(cell.i, last_row), "I": -cell.i, "j": cell.j, "J": -cell.j}.get(order, rank)
+        by_column = n * cell.column + cell.i
+        index = {"i": min(cell.i, last_row), "I": -cell.i, "j": cell.j, "J": -cell.j, "c": by_column}.get(order, rank)
         groups.setdefault(index, []).append(cell)
     return [groups[index] for index in sorted(groups)]
 

@@ -10,10 +10,11 @@ say otherwise for single stays.  What goes to a function on registers, or comes 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from . import beam
 from .code import SPILLED, Arg, CodeError, Function, Memory, Op, Virtual
 from .plan import Plan
 from .residence import NEVER, PressureError, Residence, residence
@@ -143,12 +144,26 @@ class Placed(NamedTuple):
 def best_place(task: Task, hints: Hints) -> Placed:
     """A place for each stay, with as many saved registers as pay."""
     wanted = {stay: task.registers.index(register) for stay, register in hints.items() if register in task.registers}
-    if wanted or task.fixed:
+    if task.fixed:
         return place(task, wanted)
     saved = [register for register, price in enumerate(task.price) if price]
     avoided = [frozenset(saved[count:]) for count in range(len(saved) + 1)]
-    tried = [attempt(task, wanted, each, moving=moving) for moving in (False, True) for each in avoided]
-    return min(filter(None, tried), key=lambda placed: placed.cost)
+    tried = [attempt(task, {}, each, moving=moving) for moving in (False, True) for each in avoided]
+    best = min([place(task, wanted), *filter(None, tried)], key=lambda placed: placed.cost)
+    return min([best, *again(task, best)], key=lambda placed: placed.cost)
+
+
+def again(task: Task, placed: Placed) -> Iterator[Placed]:
+    """The same registers by a search that looks further, if mates are apart."""
+    if placed.cost > placed.saves:
+        found = beam.search(task, {*placed.where, *(to for _, _, to in placed.moves)})
+        if found:
+            where, moves = found
+            registers = {*where, *(to for _, _, to in moves)}
+            apart = sum(
+                mate >= 0 and task.neighbours[where[stay]] != where[mate] for stay, mate in enumerate(task.mates)
+            )
+            yield Placed(where, apart, sum(task.price[register] for register in registers), moves)
 
 
 def place(task: Task, hints: Mapping[int, int]) -> Placed:
