@@ -2,15 +2,14 @@
 
 Stays are placed in the order of their births.  Two things are wanted: mates, which are moved together if they lie in
 an aligned pair, and few registers that must be saved.  A pair can only be placed where both of its registers are free,
-so a single limb goes where the time is shortest in which just one register of a pair is in use.  Where no pair is free,
-what is in the way of one can be moved: that costs as much as a broken pair, but only once.  `hints`, found by search,
-say otherwise for single stays.  What goes to a function on registers, or comes from one, has its place.
+so a single limb goes where the time is shortest in which just one register of a pair is in use; `hints`, found by
+search, say otherwise for single stays.  `beam` follows several ways at once.  What goes to a function on registers, or comes from one, has its place.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -141,29 +140,30 @@ class Placed(NamedTuple):
         return self.broken + self.saves + len(self.moves)
 
 
-def best_place(task: Task, hints: Hints) -> Placed:
-    """A place for each stay, with as many saved registers as pay."""
+def best_place(task: Task, hints: Hints, width: int = beam.WIDTH) -> Placed:
+    """A place for each stay, with as many saved registers as pay.
+
+    First come, first served says which registers may do; then a search of that `width` looks further, as long as it
+    may gain something.
+    """
     wanted = {stay: task.registers.index(register) for stay, register in hints.items() if register in task.registers}
+    best = place(task, wanted)
     if task.fixed:
-        return place(task, wanted)
+        return best
     saved = [register for register, price in enumerate(task.price) if price]
-    avoided = [frozenset(saved[count:]) for count in range(len(saved) + 1)]
-    tried = [attempt(task, {}, each, moving=moving) for moving in (False, True) for each in avoided]
-    best = min([place(task, wanted), *filter(None, tried)], key=lambda placed: placed.cost)
-    return min([best, *again(task, best)], key=lambda placed: placed.cost)
+    tried = [attempt(task, {}, frozenset(saved[count:])) for count in range(len(saved) + 1)]
+    best = min([best, *filter(None, tried)], key=lambda placed: placed.cost)
+    for saves, registers in sorted({(each.saves, frozenset(each.where)) for each in tried if each}, key=lambda t: t[0]):
+        if saves < best.cost and (found := beam.search(task, registers, width)):
+            best = min(best, counted(task, *found), key=lambda placed: placed.cost)
+    return best
 
 
-def again(task: Task, placed: Placed) -> Iterator[Placed]:
-    """The same registers by a search that looks further, if mates are apart."""
-    if placed.cost > placed.saves:
-        found = beam.search(task, {*placed.where, *(to for _, _, to in placed.moves)})
-        if found:
-            where, moves = found
-            registers = {*where, *(to for _, _, to in moves)}
-            apart = sum(
-                mate >= 0 and task.neighbours[where[stay]] != where[mate] for stay, mate in enumerate(task.mates)
-            )
-            yield Placed(where, apart, sum(task.price[register] for register in registers), moves)
+def counted(task: Task, where: list[int], moves: list[tuple[int, int, int]]) -> Placed:
+    """What places and moves cost."""
+    registers = {*where, *(to for _, _, to in moves)}
+    broken = sum(mate >= 0 and task.neighbours[where[stay]] != where[mate] for stay, mate in enumerate(task.mates))
+    return Placed(where, broken, sum(task.price[register] for register in registers), moves)
 
 
 def place(task: Task, hints: Mapping[int, int]) -> Placed:
@@ -173,17 +173,14 @@ def place(task: Task, hints: Mapping[int, int]) -> Placed:
     return placed
 
 
-def attempt(task: Task, hints: Mapping[int, int], avoided: Set[int], *, moving: bool = False) -> Placed | None:
-    """A place for each stay, where `hints` say if that is free, None if it takes the registers to be avoided; with
-    `moving` of what is in the way of a pair."""
+def attempt(task: Task, hints: Mapping[int, int], avoided: Set[int]) -> Placed | None:
+    """A place for each stay, where `hints` say if that is free, None if it takes the registers to be avoided."""
     births, deaths, mates, neighbours, low = task.births, task.deaths, task.mates, task.neighbours, task.low
     registers = range(len(task.registers))
     until = [NEVER if r in avoided else opening for r, opening in enumerate(task.opening)]  # when a register is free
     where = [-1] * len(births)
     used = [not price for price in task.price]
     broken = 0
-    moves: list[tuple[int, int, int]] = []
-    held = [-1] * len(until)  # the latest stay in a register
     for stay, birth in enumerate(births):
         if where[stay] >= 0:
             continue
@@ -196,16 +193,10 @@ def attempt(task: Task, hints: Mapping[int, int], avoided: Set[int], *, moving: 
         hinted = hints.get(stay, -1)
         if mate >= 0:
             spans = [r for r in free if low[r] and until[neighbours[r]] <= birth]
-            if not spans and moving and (moved := obstacle(task, held, until, birth)):
-                out, to = moved
-                moves.append((birth // 2, held[out], to))
-                until[to], held[to], used[to] = until[out], held[out], True
-                until[out] = birth
-                spans = [r for r in (out, neighbours[out]) if low[r]]
             if spans:
                 register = hinted if hinted in spans else max(spans, key=lambda r: used[r] and used[neighbours[r]])
                 for one, limb in ((register, stay), (neighbours[register], mate)):
-                    where[limb], until[one], held[one], used[one] = one, deaths[limb], limb, True
+                    where[limb], until[one], used[one] = one, deaths[limb], True
                 continue
             broken += 1
         if hinted in free:
@@ -213,25 +204,8 @@ def attempt(task: Task, hints: Mapping[int, int], avoided: Set[int], *, moving: 
         else:  # for how long just one of the pair is in use
             alone = {r: abs(max(until[neighbours[r]], birth) - death) if neighbours[r] >= 0 else 0 for r in free}
             register = min(free, key=lambda r: (not used[r], alone[r]))
-        where[stay], until[register], held[register], used[register] = register, death, stay, True
-    return Placed(where, broken, sum(price for price, use in zip(task.price, used, strict=True) if use), moves)
-
-
-def obstacle(task: Task, held: Sequence[int], until: Sequence[int], birth: int) -> tuple[int, int] | None:
-    """(from, to): registers between which a limb is to be moved so that a pair is free at a birth, if that can be done.
-
-    The best one stays about as long as its new neighbour: so two limbs that were alone share a pair.
-    """
-    before = birth // 2 * 2  # the move stands before the operation, which may read
-    free = [r for r, end in enumerate(until) if end <= before]
-    lone = [task.neighbours[r] for r in free if task.neighbours[r] >= 0]
-    ways = [
-        (abs(until[out] - until[task.neighbours[to]]), -until[out], out, to)
-        for out in lone
-        for to in free
-        if held[out] >= 0 and to not in (out, task.neighbours[out])
-    ]
-    return min(ways)[2:] if ways else None
+        where[stay], until[register], used[register] = register, death, True
+    return Placed(where, broken, sum(price for price, use in zip(task.price, used, strict=True) if use), [])
 
 
 def reserved(task: Task, stay: int, free: Sequence[int]) -> list[int]:

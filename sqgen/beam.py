@@ -59,10 +59,10 @@ def search(task: Task, allowed: Set[int], width: int = WIDTH) -> tuple[list[int]
     for stay, birth in enumerate(task.births):
         ranked: dict[object, tuple[float, State]] = {}
         for state in states:
-            if stay in highs and stay not in state.apart:  # it came with its mate
-                rank(ranked, state, birth)
-                continue
             now = tuple([(one if one > birth else 0, other if other > birth else 0) for one, other in state.pairs])
+            if stay in highs and stay not in state.apart:  # it came with its mate
+                rank(ranked, State(state.cost, now, state.apart, state.last), birth)
+                continue
             for after in ways(task, state, now, stay):
                 rank(ranked, after, birth)
         states = [state for _, state in sorted(ranked.values(), key=operator.itemgetter(0))[:width]]
@@ -76,8 +76,8 @@ def rank(ranked: dict[object, tuple[float, State]], state: State, now: int) -> N
     if key not in ranked or state.cost < ranked[key][1].cost:
         alone = 0
         for first, last in times:
-            if first != last and last > now:
-                time = last - max(first, now)
+            if first != last:  # both later than now, or the first is 0
+                time = last - (first or now)
                 alone += time if time < HORIZON else HORIZON
         ranked[key] = (state.cost + alone / ALONE, state)
 
@@ -87,14 +87,14 @@ def ways(task: Task, state: State, now: tuple[Times, ...], stay: int) -> Iterato
     death, mate = task.deaths[stay], task.mates[stay]
     if mate < 0:
         apart = tuple([other for other in state.apart if other != stay])
-        yield from alone(state, now, stay, death, state.cost, apart)
+        yield from alone(State(state.cost, now, apart, state.last), stay, death)
         return
     both = (death, task.deaths[mate])
     if (0, 0) in now:
         pair = now.index((0, 0))
         yield State(state.cost, put(now, pair, both), state.apart, Step(state.last, stay, pair, BOTH))
         return
-    yield from alone(state, now, stay, death, state.cost + 1, (*state.apart, mate))
+    yield from alone(State(state.cost + 1, now, (*state.apart, mate), state.last), stay, death)
     for pair, side, to in moves(task, state, now, stay):
         there, place = to
         moved = (now[pair][side], now[there][1]) if place == 0 else (now[there][0], now[pair][side])
@@ -102,18 +102,18 @@ def ways(task: Task, state: State, now: tuple[Times, ...], stay: int) -> Iterato
         yield State(state.cost + 1, after, state.apart, Step(state.last, stay, pair, side, to))
 
 
-def alone(
-    state: State, now: tuple[Times, ...], stay: int, death: int, cost: int, apart: tuple[int, ...]
-) -> Iterator[State]:
+def alone(state: State, stay: int, death: int) -> Iterator[State]:
     """A stay in a register by itself: of those whose neighbours are free at the same time one will do."""
     seen = set()
-    for pair, (one, other) in enumerate(now):
+    for pair, (one, other) in enumerate(state.pairs):
         if not one and other not in seen:
             seen.add(other)
-            yield State(cost, put(now, pair, (death, other)), apart, Step(state.last, stay, pair, 0))
+            after = put(state.pairs, pair, (death, other))
+            yield State(state.cost, after, state.apart, Step(state.last, stay, pair, 0))
         elif not other and one not in seen:
             seen.add(one)
-            yield State(cost, put(now, pair, (one, death)), apart, Step(state.last, stay, pair, 1))
+            after = put(state.pairs, pair, (one, death))
+            yield State(state.cost, after, state.apart, Step(state.last, stay, pair, 1))
 
 
 def moves(task: Task, state: State, now: tuple[Times, ...], stay: int) -> Iterator[tuple[int, int, tuple[int, int]]]:
