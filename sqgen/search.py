@@ -107,7 +107,8 @@ class Job:
         (function,) = idioms(self.isa).lower(self.plan(given), self.isa).functions
         found = residence(function)
         task = Task.of(found, frame.prices(self.isa), self.isa.pairs())
-        accesses = sum(op.insn in ("load", "store") for op in function.ops) + sum(map(len, found.loads))
+        accesses = sum(op.insn in ("load", "store") for op in function.ops)
+        accesses += sum(map(len, (*found.loads, *found.stores)))
         insns = [self.isa.insns[op.insn] for op in function.ops if op.insn in self.isa.insns]
         own = sum(self.isa.cycles(insn, self.core) for insn in insns)
         return own + ACCESS * accesses - sum(mate >= 0 for mate in task.mates), task
