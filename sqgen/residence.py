@@ -85,6 +85,8 @@ class _Residence:
         self.used: dict[Virtual, int] = {}  # time of the last use
         self.spilling = False  # whether there is a place for spilled limbs
         self.rooms: dict[Virtual, Memory] = {}  # where a variable without a home has its place
+        self.free_from: dict[Virtual, int] = {}  # the operation from which on that place is free
+        self.frame_from = 0
         self.own: set[Virtual] = set()  # variables that have left their home or room for good
         self.spilled = 0  # places in the frame
         self.spare = 0  # registers to leave free where that needs no frame
@@ -107,7 +109,8 @@ class _Residence:
         if 2 * index >= self.growing:
             later = [opening for opening in found.opening.values() if opening > 2 * index]
             self.capacity, self.growing = len(found.opening) - len(later), min(later, default=NEVER)
-        self.spilling = self.spilling or (op.insn == "spill" and self.framed)
+        if op.insn == "spill" and self.framed:
+            self.spilling, self.frame_from = True, index
         reads = op.reads or self.moving_out(op)
         pinned = (*reads, *op.writes)
         for virtual in reads:
@@ -119,7 +122,7 @@ class _Residence:
             uses = self.uses[virtual]
             if uses and uses[0] == index:
                 uses.popleft()
-        self.mark(op)
+        self.mark(index, op)
         for virtual in reads:
             if not self.uses[virtual] and virtual not in op.writes:
                 self.leave(virtual)
@@ -132,11 +135,12 @@ class _Residence:
             if not self.uses[virtual]:
                 self.leave(virtual)
 
-    def mark(self, op: Op) -> None:
+    def mark(self, index: int, op: Op) -> None:
         """What an operation says of the places of variables."""
         match op.insn, op.args:
             case "room", (Virtual() as virtual, Memory() as where):
                 self.rooms[virtual] = where
+                self.free_from[virtual] = index
             case "own", (Virtual() as virtual,):
                 self.own.add(virtual)
                 self.rooms.pop(virtual, None)
@@ -193,10 +197,17 @@ class _Residence:
             if farthest not in self.rooms:
                 self.rooms[farthest] = Memory(SPILLED, self.spilled)
                 self.spilled += 1
-            self.found.stores[index].append((self.here[farthest], self.rooms[farthest]))
-            self.current.add(farthest)
-            self.used[farthest] = 2 * index - 1  # it is stored just before the operation
+            self.put_away(farthest, index)
         self.leave(farthest)
+
+    def put_away(self, virtual: Virtual, index: int) -> None:
+        """Store a variable to its room before an operation, or before an earlier one if it is not used in between: so
+        its register is free as early as can be."""
+        after = max(self.used[virtual] // 2, self.free_from.get(virtual, self.frame_from)) + 1
+        at = min(after, index)
+        self.found.stores[at].append((self.here[virtual], self.rooms[virtual]))
+        self.current.add(virtual)
+        self.used[virtual] = max(self.used[virtual], 2 * at - 1)
 
     def evictable(self, pinned: Sequence[Virtual]) -> list[Virtual]:
         """Variables in registers that have a place in memory."""
