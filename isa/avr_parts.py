@@ -159,7 +159,7 @@ class InPlace:
             return self.stream.middle
         if step.into.first:
             return self.stream.high
-        return lambda column, limbs: store(self.build, step.into.first + column, limbs)
+        return self.stream.low if not step.shared else lambda column, limbs: store(self.build, column, limbs)
 
     def part(self, step: Part) -> None:
         """A product in place."""

@@ -70,18 +70,28 @@ class Stream:
         self.lifted = Chain(build, "lifted", zero)
         self.less = Chain(build, "borrow", zero)
         self.carries = Carries(build)  # of both
+        self.raised: dict[int, Virtual] = {}  # limbs of B that are not stored, or only where registers are short
         self.lodged: Sequence[Virtual] = ()  # the operand of M
         self.source: Leaf | None = None  # of the limbs of H
         self.top: Virtual | None = None
         self.sign: Virtual | None = None  # the limbs above the top one, all of them alike
         self.above = [build.limb(f"r{c}", Memory("r", c)) for c in range(3 * self.half, 2 * self.half + self.size)]
 
+    def low(self, first: int, limbs: Sequence[Virtual]) -> None:
+        """Limbs of L from `first` on: A is stored, B may wait in registers, or where it would be stored."""
+        for column, limb in enumerate(limbs, first):
+            if column < self.half or limb is self.zero:
+                store(self.build, column, [limb])
+            else:
+                self.raised[column - self.half] = limb
+                self.build.mark("room", limb, Memory("r", column))
+
     def high(self, first: int, limbs: Sequence[Virtual]) -> None:
         """Limbs of H from `first` on: add B, store."""
         own = [clear(self.build, "h") if limb is self.zero else limb for limb in limbs]
         last = first + len(own)
-        addends = Buffer(self.build, "r", self.half, self.half)
-        self.sums.run(own, addends, range(first, last), [addends])
+        stored = Buffer(self.build, "r", self.half, self.half)
+        self.sums.run(own, lambda index: self.raised.get(index) or stored(index), range(first, last), [stored])
         catcher = self.source.waiting_square(last) if self.source and last == self.half == self.size - last else None
         if catcher:
             if self.sums.carry:
