@@ -87,7 +87,7 @@ class Stream:
                 self.build.mark("room", limb, Memory("r", column))
 
     def high(self, first: int, limbs: Sequence[Virtual]) -> None:
-        """Limbs of H from `first` on: add B, store."""
+        """Limbs of H from `first` on: add B; S is stored, D' may wait in registers too."""
         own = [clear(self.build, "h") if limb is self.zero else limb for limb in limbs]
         last = first + len(own)
         stored = Buffer(self.build, "r", self.half, self.half)
@@ -103,7 +103,12 @@ class Stream:
         elif self.size < 2 * self.half and self.sums.carry:
             self.above.append(clear(self.build, "e"))
             self.build.emit("adc", self.above[-1], self.zero, takes=self.sums.carry)
-        store(self.build, 2 * self.half + first, own)
+        for index, limb in enumerate(own, first):
+            if index < self.half or not self.source:  # if H is called, so is M, which leaves no register as it was
+                store(self.build, 2 * self.half + index, [limb])
+            else:
+                self.build.mark("room", limb, Memory("r", 2 * self.half + index))
+                self.above[index - self.half] = limb
 
     def lodge(self, limbs: Sequence[Virtual]) -> None:
         """Let the operand of M wait where B was, each limb until that of the middle is stored there."""
