@@ -168,6 +168,7 @@ class Stream:
         if not self.carries.left:
             self.carries.left = True
             carry = self.carries.swap(carry)
+        assert self.carries.limb
         self.top = clear(self.build, "top")
         self.build.emit("adc", self.top, self.zero, takes=carry)
         borrow = self.build.emit("sub", self.top, self.carries.limb)

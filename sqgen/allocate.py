@@ -3,7 +3,8 @@
 Stays are placed in the order of their births.  Two things are wanted: mates, which are moved together if they lie in
 an aligned pair, and few registers that must be saved.  A pair can only be placed where both of its registers are free,
 so a single limb goes where the time is shortest in which just one register of a pair is in use; `hints`, found by
-search, say otherwise for single stays.  `beam` follows several ways at once.  What goes to a function on registers, or comes from one, has its place.
+search, say otherwise for single stays.  `beam` follows several ways at once.  What goes to a function on registers, or
+comes from one, has its place.
 """
 
 from __future__ import annotations

@@ -102,15 +102,7 @@ class _Residence:
         found.holds.append({})
         found.loads.append([])
         found.stores.append([])
-        if op.insn == "release" or (op.insn == "spill" and not self.framed):
-            for register in op.args:  # some may be there already
-                found.opening.setdefault(str(register), 2 * index)
-            self.growing = 2 * index
-        if 2 * index >= self.growing:
-            later = [opening for opening in found.opening.values() if opening > 2 * index]
-            self.capacity, self.growing = len(found.opening) - len(later), min(later, default=NEVER)
-        if op.insn == "spill" and self.framed:
-            self.spilling, self.frame_from = True, index
+        self.grow(index, op)
         reads = op.reads or self.moving_out(op)
         pinned = (*reads, *op.writes)
         for virtual in reads:
@@ -134,6 +126,19 @@ class _Residence:
             self.current.discard(virtual)
             if not self.uses[virtual]:
                 self.leave(virtual)
+
+    def grow(self, index: int, op: Op) -> None:
+        """Registers or a frame that are there from an operation on."""
+        opening = self.found.opening
+        if op.insn == "spill" and self.framed:
+            self.spilling, self.frame_from = True, index
+        elif op.insn in ("release", "spill"):
+            for register in op.args:  # some may be there already
+                opening.setdefault(str(register), 2 * index)
+            self.growing = 2 * index
+        if 2 * index >= self.growing:
+            later = [time for time in opening.values() if time > 2 * index]
+            self.capacity, self.growing = len(opening) - len(later), min(later, default=NEVER)
 
     def mark(self, index: int, op: Op) -> None:
         """What an operation says of the places of variables."""
