@@ -1,8 +1,8 @@
 """Search by simulated annealing for methods with many parameters, and for registers.  Run by `make search`.
 
 Two stages for each size.  First the parameters: the method says what a random `change` of them is, and a plan is
-priced by its code without registers' names, and part of what a first placing loses, since the second stage gets the
-rest back.  Then, for the best plans, hints to the allocator: which register a stay should have (`allocate.py`).
+priced by its code without registers' names, and what a quick placing loses.  Then, for the best plans, hints to the
+allocator: which register a stay should have (`allocate.py`).
 
 Everything hangs on the seed and on the answers that are there: the search begins with those of this size and of the
 sizes beside it, and writes a row only if it is better.  So it can be broken off, and goes on where it is run again.
@@ -38,7 +38,7 @@ Hints = dict[int, int]  # register, by number, of stays
 
 HOT, COLD = 6.0, 0.4  # for parameters: of the order of what one change of a block costs
 WARM, COOL = 1.0, 0.1  # for hints
-REGAINED = 0.6  # of the cycles lost to places, what hints get back: measured, 0.5 at 192 bits to 0.9 at 128
+NARROW = 4  # states followed to price the places of a plan: 3 cycles more than what is found in the end, and faster
 FINALISTS = 3  # plans whose registers are searched
 ACCESS = 2  # cycles of a load or store: only differences matter here
 
@@ -114,13 +114,12 @@ class Job:
         return own + ACCESS * accesses - sum(mate >= 0 for mate in task.mates), task
 
     def estimate(self, given: Given) -> float:
-        """Cycles of a kernel whose places will be searched, infinite if it needs too many registers."""
+        """Cycles of a kernel, about, infinite if it needs too many registers."""
         try:
             cycles, task = self.task(given)
         except UserError:
             return math.inf
-        placed = best_place(task, {})
-        return cycles + placed.saves + (1 - REGAINED) * placed.broken
+        return cycles + best_place(task, {}, NARROW).cost
 
     def parameters(self, starts: Sequence[Given], tries: int) -> list[Given]:
         """The best parameters found, the best first."""
