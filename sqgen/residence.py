@@ -189,7 +189,8 @@ class _Residence:
         self.found.stays[self.here.pop(virtual)].death = self.used[virtual] + 1
 
     def evict(self, index: int, pinned: Sequence[Virtual]) -> None:
-        """End the stay of the variable whose next use is farthest away, of those that cost least to evict."""
+        """End the stay of the variable whose next use is farthest away; half as far will do where it need not be stored
+        first, which costs half."""
         evictable = self.evictable(pinned)
         if not evictable and self.spilling:
             evictable = [v for v in self.here if v not in pinned]
@@ -197,13 +198,17 @@ class _Residence:
             raise PressureError(
                 f"{len(self.here)} limbs are live in {self.capacity} registers at {self.place(index)}", Exit.LIMITS
             )
-        farthest = max(evictable, key=lambda v: (self.uses[v][0], v.id))
-        if self.home(farthest) is None and farthest not in self.current:
+        farthest = max(evictable, key=lambda v: ((self.uses[v][0] - index) * (1 if self.unsaved(v) else 2), v.id))
+        if self.unsaved(farthest):
             if farthest not in self.rooms:
                 self.rooms[farthest] = Memory(SPILLED, self.spilled)
                 self.spilled += 1
             self.put_away(farthest, index)
         self.leave(farthest)
+
+    def unsaved(self, virtual: Virtual) -> bool:
+        """Whether its value is nowhere in memory."""
+        return self.home(virtual) is None and virtual not in self.current
 
     def put_away(self, virtual: Virtual, index: int) -> None:
         """Store a variable to its room before an operation, or before an earlier one if it is not used in between: so
