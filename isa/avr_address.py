@@ -18,6 +18,7 @@ from sqgen.table import Isa
 from .avr_registers import POINTERS
 
 REACH = 63  # of a displacement, and of ADIW
+STORES = ("st_", "std_")
 SCRATCH = ("r24", "r25")  # free where a function begins and ends
 
 
@@ -114,7 +115,9 @@ class _Addressing:
         return offsets, end
 
     def reach_frame(self, index: int, op: Op) -> list[Op]:
-        """Y points below the frame."""
+        """Y points below the frame, if there is one."""
+        if not self.frame:
+            return []
         self.walkers[SPILLED] = _Walker("Y", -1, *self.upcoming(index + 1, SPILLED))
         return stack_pointer_to("Y", op.heading)
 
@@ -216,20 +219,30 @@ def reserve(size: int) -> list[Op]:
 
 
 def _join_moves(ops: Sequence[Op], isa: Isa) -> list[Op]:
-    """MOV of an even register followed by MOV of the odd ones above becomes MOVW."""
+    """MOV of an even register followed by MOV of the odd ones above becomes MOVW, which may wait until a limb has left
+    the register."""
     pair = isa.classes["pair"].registers
     out: list[Op] = []
     for op in ops:
-        if op.insn == "mov" and out and out[-1].insn == "mov" and not op.heading:
-            low, low_from = out[-1].args
+        at = len(out) - 1
+        while at >= 0 and op.insn == "mov" and out[at].insn.startswith(STORES) and not out[at].heading:
+            at -= 1
+        if op.insn == "mov" and at >= 0 and out[at].insn == "mov" and not op.heading:
+            low, low_from = out[at].args
             high, high_from = op.args
             if (
                 low in pair
                 and low_from in pair
                 and _above(str(low), isa) == high
                 and _above(str(low_from), isa) == high_from
+                and not any(low in stored.args for stored in out[at + 1 :])
             ):
-                out[-1] = Op("movw", (low, low_from), heading=out[-1].heading, comment=op.comment)
+                first = out.pop(at)
+                if at < len(out):  # one that stored comes first now
+                    out[at] = replace(out[at], heading=first.heading)
+                out.append(
+                    replace(op, insn="movw", args=(low, low_from), heading="" if at < len(out) else first.heading)
+                )
                 continue
         out.append(op)
     return out

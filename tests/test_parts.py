@@ -148,7 +148,7 @@ def test_a_function_on_registers_touches_no_memory(form: Form) -> None:
 def test_a_function_on_registers_and_its_caller_must_agree_on_them() -> None:
     isa, made = avr(), code(("sqr", "karatsuba-squaring", 128, SHARED))
     entry, callee = made.code.functions
-    prices, pairs = frame.prices(isa), isa.pairs()
+    prices, pairs = frame.prices(isa, "call"), isa.pairs()
     chosen = allocate.places(allocate.allocate(callee, prices, pairs))
     assert len(chosen) == 8 + 16
     caller = allocate.allocate(entry, prices, pairs, chosen=chosen)
@@ -278,7 +278,7 @@ def spilling() -> tuple[Function, Function]:
     """A function that has more limbs than registers, before and after allocation."""
     isa, made = avr(), code(("sqr", "karatsuba-squaring", 248, INLINE))
     (before,) = made.code.functions
-    return before, allocate.allocate(before, frame.prices(isa), isa.pairs())
+    return before, allocate.allocate(before, frame.prices(isa, "call"), isa.pairs())
 
 
 def reloads(function: Function) -> list[int]:
