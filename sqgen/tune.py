@@ -38,7 +38,7 @@ def tries(limbs: int) -> int:
     return 200 if limbs < 24 else 80 if limbs < 40 else 30
 
 
-def cost(which: Isa, op: str, limbs: int, method: str, parameters: Given, goal: str = "speed") -> int | None:
+def cost(which: Isa, op: str, limbs: int, method: str, parameters: Given, *, goal: str = "speed") -> int | None:
     """Cycles of the body, or of a call where that is the goal, on the default core; None if it cannot be compiled:
     registers or reach do not suffice."""
     known = functools.partial(answers.of_part, which)
@@ -58,7 +58,7 @@ def body(which: Isa, op: str, limbs: int, method: str, given: Given) -> int:
 
 def row(which: Isa, op: str, limbs: int, method: str, given: Given) -> answers.Row:
     """Parameters that can be compiled, as an answer."""
-    costs = {name: cost(which, op, limbs, method, given, goal) or NEVER for goal, name in TIMES.items()}
+    costs = {name: cost(which, op, limbs, method, given, goal=goal) or NEVER for goal, name in TIMES.items()}
     return {**given, **costs}
 
 
