@@ -1,0 +1,157 @@
+"""One level of Karatsuba on AVR whose parts are functions, written out.
+
+The frame on the stack, from the top: the pointers b, a, r, each low byte first; the sign of M, if there is one; M.  What
+is needed for the last time is popped, M as its limbs are used: so nothing is left of the frame at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from sqgen.code import Builder, Label, Memory, Virtual
+from sqgen.plan import Block, Difference, Part, Plan, Recombine, Slice
+
+from .avr_address import moves, reserve, stack_pointer_to
+from .avr_karatsuba import in_arms
+from .avr_registers import LOW, POINTERS, pointers
+from .avr_unrolled import SECOND, ZERO, Unrolled, difference
+
+
+class Level:
+    """The steps of a plan: differences, three calls, and the last one.
+
+    `pool` are the registers for limbs beside the pointers, `called` gives the function that forms a part.
+    """
+
+    def __init__(self, build: Builder, plan: Plan, pool: Sequence[str], called: Callable[[Plan], Label]) -> None:
+        self.build, self.plan, self.called = build, plan, called
+        self.registers = len(pool)
+        self.walks = pointers(plan)
+        self.above_m: list[str] = []  # what lies on M, byte by byte
+        self.sign: Virtual | None = None
+
+    def all_steps(self) -> None:
+        """From the pointers in registers to the whole result."""
+        self.save()
+        if self.plan.limbs % 2:
+            self.clear_zero()
+        for step in self.plan.steps:
+            match step:
+                case Block(title):
+                    self.build.heading(title)
+                case Difference():
+                    self.difference(step)
+                case Part() if step.into.name == "m":
+                    self.call_middle(step)
+                case Part():
+                    self.call(step)
+                case Recombine():
+                    self.recombine(step)
+
+    def clear_zero(self) -> None:
+        self.build.emit("eor", ZERO, ZERO)
+
+    def save(self) -> None:
+        """Reserve the frame and push the pointers."""
+        (last,) = (step for step in self.plan.steps if isinstance(step, Recombine))
+        self.above_m = ["sign"] if last.signs else []
+        self.build.raw(reserve(2 * last.half + len(self.above_m)))
+        for base, pointer in self.walks.items():
+            for register in reversed(POINTERS[pointer]):
+                self.build.emit("push", register)
+                self.above_m.append(base)
+
+    def slot(self, name: str) -> int:
+        """Where something lies, its lowest byte, in bytes above the stack pointer."""
+        return len(self.above_m) - max(index for index, each in enumerate(self.above_m) if each == name)
+
+    def pop(self, pointer: str) -> None:
+        """Take a pointer register from the stack."""
+        for register in POINTERS[pointer]:
+            self.build.emit("pop", register)
+            self.above_m.pop()
+
+    def difference(self, step: Difference) -> None:
+        """|low - high| of an operand; Y walks over each in turn."""
+        build, pointer = self.build, self.walks[step.left.name]
+        if pointer != "Y":
+            build.emit("movw", POINTERS["Y"][0], POINTERS[pointer][0])
+            build.mark("point", "Y", Memory(step.left.name, 0))
+            build.mark("release", *POINTERS[pointer])
+            self.registers += 2
+        sign = difference(build, step, self.registers - 1 - (self.sign is not None))
+        if self.sign:
+            build.emit("eor", sign, self.sign, comment="all ones if M is to be added")
+        self.sign = sign
+
+    # ---- calls ----------------------------------------------------------------------------------------------------
+
+    def call_middle(self, step: Part) -> None:
+        """M, from the differences in the result, where Z points."""
+        build, wanted = self.build, pointers(step.plan)
+        build.mark("walk", Memory("r", 0))
+        if "sign" in self.above_m:
+            assert self.sign
+            build.raw(stack_pointer_to("Y"))
+            build.emit("std_y", self.sign, self.slot("sign"))
+        operands = {wanted[base]: where.first for base, where in (("a", step.left), ("b", step.right)) if base in wanted}
+        for pointer in sorted(operands, key=lambda pointer: pointer == "Z"):  # Z is the way to the others: last
+            if pointer != "Z":
+                build.emit("movw", POINTERS[pointer][0], POINTERS["Z"][0])
+            build.raw(moves(pointer, operands[pointer]))
+        build.raw(stack_pointer_to(wanted["r"]))
+        build.raw(moves(wanted["r"], len(self.above_m) + 1))
+        build.mark("rcall", self.called(step.plan))
+
+    def call(self, step: Part) -> None:
+        """A product of parts of the operands, whose pointers are popped when they are needed for the last time."""
+        wanted = pointers(step.plan)
+        self.build.raw(stack_pointer_to("Y"))
+        waiting = {wanted["r"]: step.into}
+        if step.into.first:  # H
+            self.load_pointers({wanted["r"]: step.into})
+            slices = {"a": step.left, "b": step.right}
+            for base in reversed(list(self.walks)[1:]):
+                self.pop(wanted[base])
+                self.build.raw(moves(wanted[base], slices[base].first))
+        else:
+            self.load_pointers({wanted["r"]: step.into, wanted["a"]: step.left} | ({wanted["b"]: step.right} if "b" in wanted else {}))
+        self.build.mark("rcall", self.called(step.plan))
+
+    def load_pointers(self, slices: dict[str, Slice]) -> None:
+        """Let pointer registers point at slices of the operands and the result, by way of Y at the stack pointer."""
+        for pointer in sorted(slices, key=lambda pointer: pointer == "Y"):  # Y last
+            low, high = POINTERS[pointer]
+            where = slices[pointer]
+            at = self.slot(where.name)
+            by_way = LOW if pointer == "Y" else low
+            self.build.emit("ldd_y", by_way, at)
+            self.build.emit("ldd_y", high, at + 1)
+            if pointer == "Y":
+                self.build.emit("mov", low, by_way)
+            self.build.raw(moves(pointer, where.first))
+
+    # ---- the last step --------------------------------------------------------------------------------------------
+
+    def recombine(self, step: Recombine) -> None:
+        """Z and the sign from the stack, then L + H - M or, with a negative M, L + H + M."""
+        build = self.build
+        self.pop("Z")
+        sign: Virtual | None = None
+        if step.signs:
+            sign = build.limb("sign")
+            build.emit("pop", sign)
+        self.clear_zero()
+        if sign and step.branched:
+            in_arms(build, sign, lambda added: self.arm(step, None, added=added, lent=()))
+        else:
+            self.arm(step, sign, added=False, lent=POINTERS["Y"])
+
+    def arm(self, step: Recombine, sign: Virtual | None, *, added: bool, lent: Sequence[str]) -> None:
+        """L + H - M, or L + H + M if it is `added` or the mask `sign` is all ones."""
+        build = self.build
+        build.mark("point", "Z", Memory("r", 0))
+        build.emit("movw", POINTERS["Y"][0], POINTERS["Z"][0])
+        build.mark("point", "Y", Memory(SECOND, 0))
+        halves = (step.half, self.plan.limbs - step.half)
+        Unrolled(build, halves, self.registers, sign=sign, added=added, lent=lent).all_steps()
