@@ -28,7 +28,7 @@ from .avr_tape import Tape
 ZERO = HIGH
 SECOND = "second"  # the result too, by a pointer of its own
 REACHED = 64  # limbs that a pointer reaches without being moved
-AGAIN, MORE, LESS = 0, 1, 2  # chains: W's carry, what is added to W, M
+SUM, MORE, LESS = 0, 1, 2  # chains: B + C and later W's carry, what else is added, M
 ASIDE = 6  # cycles that a limb of W and of D cost more where they find no register
 
 Addend = Callable[[int], Virtual | str]  # a limb by its index, in a register
@@ -147,14 +147,14 @@ class Unrolled:
     ) -> None:
         self.build, (self.half, self.rest) = build, halves
         self.sign, self.lent = sign, lent
-        self.names = {AGAIN: ("add", "adc"), MORE: ("add", "adc"), LESS: ("add", "adc") if added else ("sub", "sbc")}
-        self.free = registers - 2 - (sign is not None)  # beside the tape and what W carries out
+        self.names = {SUM: ("add", "adc"), MORE: ("add", "adc"), LESS: ("add", "adc") if added else ("sub", "sbc")}
+        self.free = registers - 1 - (sign is not None)  # beside the tape
         self.aside, self.group = room(self.half, self.free)
         self.short = 2 * self.half <= REACHED  # one pointer reaches B and C, then C and D
         self.far = "r" if self.short else SECOND
         self.tape = Tape(build, MORE)
         self.begun: set[int] = set()  # chains
-        self.again: Virtual | None = None  # what W carries out, in the lowest bit
+        self.lifted: Flag | None = None  # what W carries out, for D
         self.waiting: list[Virtual] = []  # W's upper limbs
         self.above = [build.limb(f"r{column}", Memory(self.far, column)) for column in self.columns_above()]
 
@@ -163,6 +163,8 @@ class Unrolled:
         return range(3 * self.half, 2 * (self.half + self.rest))
 
     def all_steps(self) -> None:
+        if self.short:
+            near(self.build, "r", self.half, min(3 * self.half, 2 * (self.half + self.rest)) - 1)
         for group in groups(range(self.aside), self.free):
             self.lower_aside(group)
         self.lower_waiting(range(self.aside, self.half))
@@ -171,9 +173,10 @@ class Unrolled:
             self.build.mark("release", *lent)
         self.put_away()
         self.reach_upper(range(min(self.half, REACHED)))
-        for group in groups(range(self.aside), max(1, self.free + len(lent) - len(self.waiting))):
+        free = self.free + len(lent)
+        for group in groups(range(self.aside), max(1, free - len(self.waiting))):
             self.upper_aside(group)
-        self.upper_waiting(range(self.aside, self.half))
+        self.upper_waiting(range(self.aside, self.half), free)
         if self.above:
             self.rise(*self.top())
 
@@ -183,7 +186,9 @@ class Unrolled:
         """Limbs of W that are stored where C was, and become A + W - M_lo at once."""
         limbs = self.form_w(group)
         put(self.build, self.far, 2 * self.half + group[0], limbs[: max(0, 2 * self.rest - group[0])])
-        near(self.build, SECOND, group[0], group[-1])
+        if not self.short:
+            self.put_away()
+            near(self.build, SECOND, group[0], group[-1])
         self.turns({MORE: lambda index: load(self.build, LOW, SECOND, index), LESS: self.next_of_m}, limbs, group)
         put(self.build, "r", self.half + group[0], limbs)
 
@@ -191,7 +196,12 @@ class Unrolled:
         """Limbs of W that stay in registers."""
         build = self.build
         self.waiting = self.form_w(indices)
-        near(build, SECOND, indices[0], indices[-1])
+        self.tape.move(MORE)
+        assert self.tape.register
+        self.lifted = build.emit("bst", self.tape.register, 0, comment="what W carries out, for D")
+        if not self.short:
+            self.put_away()
+            near(build, SECOND, indices[0], indices[-1])
         for group in groups(indices, self.group):
             limbs = [build.limb(f"r{self.half + index}") for index in group]
             for limb, index in zip(limbs, group, strict=True):
@@ -200,21 +210,18 @@ class Unrolled:
             put(build, "r", self.half + group[0], limbs)
 
     def form_w(self, indices: Sequence[int]) -> list[Virtual]:
-        """B + C, its carry put away."""
+        """B + C."""
         build, half = self.build, self.half
-        self.put_away()
         there = [index for index in indices if index < 2 * self.rest]
-        near(build, "r", half + indices[0], 2 * half + there[-1] if self.short and there else half + indices[-1])
-        if there and not self.short:
-            near(build, SECOND, 2 * half + there[0], 2 * half + there[-1])
+        if not self.short:
+            self.put_away()
+            near(build, "r", half + indices[0], half + indices[-1])
+            if there:
+                near(build, SECOND, 2 * half + there[0], 2 * half + there[-1])
         limbs = [build.limb(f"w{index}") for index in indices]
-        carry = build.emit("lsr", self.again) if self.again else None
         for limb, index in zip(limbs, indices, strict=True):
             load(build, limb, "r", half + index)
-            addend = load(build, LOW, self.far, 2 * half + index) if index in there else ZERO
-            carry = build.emit("adc" if carry else "add", limb, addend, takes=carry)
-        self.again = self.again or build.limb("again")
-        build.emit("sbc", self.again, self.again, takes=carry, fresh=True)
+        self.turns({SUM: lambda index: load(build, LOW, self.far, 2 * half + index) if index in there else ZERO}, limbs, indices)
         return limbs
 
     def next_of_m(self, index: int) -> str:
@@ -245,16 +252,16 @@ class Unrolled:
         limbs = [self.build.limb(f"w{index}") for index in group]
         for limb, index in zip(limbs, group, strict=True):
             load(self.build, limb, "r", 2 * self.half + index)
-        self.turns({AGAIN: lambda index: ZERO, MORE: self.limb_of_d, LESS: self.next_of_m}, limbs, group)
+        self.turns({SUM: lambda index: ZERO, MORE: self.limb_of_d, LESS: self.next_of_m}, limbs, group)
         self.store_upper(group, limbs)
 
-    def upper_waiting(self, indices: Sequence[int]) -> None:
-        """Limbs of W that are in registers."""
+    def upper_waiting(self, indices: Sequence[int], free: int) -> None:
+        """Limbs of W that are in registers; with those so many are `free`."""
         if self.half > REACHED:
             self.put_away()
             self.reach_upper(indices)
-        self.turns({AGAIN: lambda index: ZERO}, self.waiting, indices)
-        for group in groups(indices, self.group):
+        self.turns({SUM: lambda index: ZERO}, self.waiting, indices)
+        for group in groups(indices, free - len(indices) if self.aside else self.group):
             limbs = self.waiting[group[0] - self.aside : group[-1] + 1 - self.aside]
             self.turns({MORE: self.kept_limb_of_d, LESS: self.next_of_m}, limbs, group)
             self.store_upper(group, limbs)
@@ -283,29 +290,25 @@ class Unrolled:
 
     def first_carry(self, which: int) -> Flag | None:
         """What a chain begins with."""
-        if which == AGAIN:
-            assert self.again
-            return self.build.emit("lsr", self.again)
         if which == LESS and self.sign:
             return self.build.emit("cp", ZERO, self.sign, comment="one is borrowed for a negative M")
         return None
 
     def put_away(self) -> None:
         """Leave the carry flag to others."""
-        if self.tape.carry:
-            self.tape.move(self.tape.at + (1 if self.tape.at == LESS else -1))
+        while self.tape.carry:
+            self.tape.move(self.tape.at + (1 if self.tape.at >= LESS else -1))
 
     # ---- columns 3 half and above ---------------------------------------------------------------------------------
 
     def top(self) -> tuple[Virtual, Virtual]:
         """What goes into D, and its sign as a mask.  It never is below zero, but the proof need not know that."""
         build, top = self.build, clear(self.build, "top")
-        for which in self.tape.nearest((AGAIN, MORE)):
+        build.emit("bld", top, 0, takes=self.lifted)
+        for which in self.tape.nearest((SUM, MORE)):
             self.tape.move(which)
             build.emit("adc", top, ZERO, takes=self.tape.carry)
             self.tape.carry = None
-        assert self.again
-        build.emit("adc", top, ZERO, takes=build.emit("lsr", self.again))
         if self.sign:
             build.emit("sub", top, self.sign)
         self.tape.move(LESS)
