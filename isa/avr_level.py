@@ -1,7 +1,7 @@
 """One level of Karatsuba on AVR whose parts are functions, written out.
 
-The frame on the stack, from the top: the pointers b, a, r, each low byte first; the sign of M, if there is one; M.  What
-is needed for the last time is popped, M as its limbs are used: so nothing is left of the frame at the end.
+The frame on the stack, from the top: the pointers b, a, r, each low byte first; the sign of M, if there is one; M.
+What is needed for the last time is popped, M as its limbs are used: so nothing is left of the frame at the end.
 """
 
 from __future__ import annotations
@@ -94,7 +94,9 @@ class Level:
             assert self.sign
             build.raw(stack_pointer_to("Y"))
             build.emit("std_y", self.sign, self.slot("sign"))
-        operands = {wanted[base]: where.first for base, where in (("a", step.left), ("b", step.right)) if base in wanted}
+        operands = {
+            wanted[base]: where.first for base, where in (("a", step.left), ("b", step.right)) if base in wanted
+        }
         for pointer in sorted(operands, key=lambda pointer: pointer == "Z"):  # Z is the way to the others: last
             if pointer != "Z":
                 build.emit("movw", POINTERS[pointer][0], POINTERS["Z"][0])
@@ -104,19 +106,18 @@ class Level:
         build.mark("rcall", self.called(step.plan))
 
     def call(self, step: Part) -> None:
-        """A product of parts of the operands, whose pointers are popped when they are needed for the last time."""
-        wanted = pointers(step.plan)
-        self.build.raw(stack_pointer_to("Y"))
-        waiting = {wanted["r"]: step.into}
-        if step.into.first:  # H
-            self.load_pointers({wanted["r"]: step.into})
-            slices = {"a": step.left, "b": step.right}
-            for base in reversed(list(self.walks)[1:]):
+        """L, or H, which is the last: the operands' pointers are popped."""
+        wanted, build = pointers(step.plan), self.build
+        slices = {"r": step.into, "a": step.left, "b": step.right}
+        last = step.into.first > 0
+        loaded = ["r"] if last else list(wanted)
+        build.raw(stack_pointer_to("Y"))
+        self.load_pointers({wanted[base]: slices[base] for base in loaded})
+        for base in reversed(list(self.walks)):
+            if base not in loaded:
                 self.pop(wanted[base])
-                self.build.raw(moves(wanted[base], slices[base].first))
-        else:
-            self.load_pointers({wanted["r"]: step.into, wanted["a"]: step.left} | ({wanted["b"]: step.right} if "b" in wanted else {}))
-        self.build.mark("rcall", self.called(step.plan))
+                build.raw(moves(wanted[base], slices[base].first))
+        build.mark("rcall", self.called(step.plan))
 
     def load_pointers(self, slices: dict[str, Slice]) -> None:
         """Let pointer registers point at slices of the operands and the result, by way of Y at the stack pointer."""

@@ -329,8 +329,7 @@ class Calling:
         self.build.mark("point", "Z", Memory("r", 0))
         self.build.mark("point", "Y", Memory("m", -(self.depth + 1)))
         loop = self.loop({"Z": "r", "Y": "m"})
-        halves = (step.half, self.plan.limbs - step.half)
-        Recombination(loop, halves, sign=sign, zero=self.zero, added=added).all_steps()
+        Recombination(loop, step.half, sign=sign, zero=self.zero, added=added).all_steps()
 
     # ---- a part that is called, then steps in place -----------------------------------------------------------
 

@@ -4,8 +4,8 @@ With X = 2^(limb bits * half), L = (B:A), H = (D:C) and W = B + C, the result is
 
     A + X (A + W - M_lo) + X^2 (W + D - M_hi) + X^3 D
 
-Cycles for each limb of a half: five loads and M's two, which POP takes from the stack and so frees it, three stores, and
-seven additions: W, the four above, D's, and W's own carry which is added to it where it counts for the second time.
+For each limb of a half, 34 cycles with the difference's 9: four loads and two of M, which POP takes from the stack and
+so frees it; three stores; and seven additions, those of W, A, M_lo, D, M_hi, and of carries to W and D.
 
 As many limbs of W as possible stay in registers, the upper ones; the others wait where C was and cost 4 cycles more.
 The chains that add A and subtract M_lo take turns on small groups of limbs (`avr_tape`).  In r0 is what is added to a
@@ -17,6 +17,7 @@ Source: research/avr_kernels.md, patterns 13 and 14.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from sqgen.code import Builder, Flag, Memory, Virtual
 from sqgen.plan import Difference
@@ -31,7 +32,7 @@ REACHED = 64  # limbs that a pointer reaches without being moved
 SUM, MORE, LESS = 0, 1, 2  # chains: B + C and later W's carry, what else is added, M
 ASIDE = 6  # cycles that a limb of W and of D cost more where they find no register
 
-Addend = Callable[[int], Virtual | str]  # a limb by its index, in a register
+ADD, SUBTRACT = ("add", "adc"), ("sub", "sbc")
 
 
 def load(build: Builder, limb: Virtual | str, base: str, offset: int) -> Virtual | str:
@@ -51,19 +52,19 @@ def put(build: Builder, base: str, first: int, limbs: Sequence[Virtual]) -> None
         build.memory("store", limb, Memory(base, offset))
 
 
-def chain(
-    build: Builder,
-    names: tuple[str, str],
-    limbs: Sequence[Virtual],
-    addend: Addend,
-    indices: Sequence[int],
-    carry: Flag | None,
-) -> Flag | None:
-    """One run of ADD, ADC or SUB, SBC over the limbs of these indices; its carry."""
-    for limb, index in zip(limbs, indices, strict=True):
-        other = addend(index)
-        carry = build.emit(names[carry is not None], limb, other, takes=carry)
-    return carry
+@dataclass(frozen=True)
+class Chain:
+    """A carry chain: its first instruction and those after it, and what they add to a limb or subtract from it."""
+
+    names: tuple[str, str]
+    addend: Callable[[int], Virtual | str]  # of the limb with this index, in a register
+
+    def run(self, build: Builder, limbs: Sequence[Virtual], indices: Sequence[int], carry: Flag | None) -> Flag | None:
+        """Go on by the limbs of these indices; the carry."""
+        for limb, index in zip(limbs, indices, strict=True):
+            addend = self.addend(index)
+            carry = build.emit(self.names[carry is not None], limb, addend, takes=carry)
+        return carry
 
 
 def groups(indices: Sequence[int], size: int) -> list[Sequence[int]]:
@@ -102,7 +103,7 @@ def difference(build: Builder, step: Difference, registers: int) -> Virtual:
         if there:
             near(build, high.name, high.first + there[0], high.first + there[-1])
         carry = build.emit("lsr", mask) if mask else None
-        carry = chain(build, ("sub", "sbc"), limbs, subtrahend, group, carry)
+        carry = Chain(SUBTRACT, subtrahend).run(build, limbs, group, carry)
         mask = mask or build.limb("borrow")
         build.emit("sbc", mask, mask, takes=carry, fresh=True)
         if group[-1] < half - 1:
@@ -118,9 +119,10 @@ def negate(build: Builder, mask: Virtual, column: int, stored: int, limbs: Seque
     """Negate a number if the mask is all ones: so many `stored` limbs at `column`, and others that are to be."""
     carry: Flag | None = None
     near(build, "r", column, column + stored + len(limbs) - 1)
-    for index, limb in enumerate([*[LOW] * stored, *limbs]):
-        if limb is LOW:
-            load(build, LOW, "r", column + index)
+    lower: list[Virtual | str] = [LOW] * stored
+    for index, limb in enumerate([*lower, *limbs]):
+        if index < stored:
+            load(build, limb, "r", column + index)
         build.emit("eor", limb, mask)
         carry = build.emit("sbc" if carry else "sub", limb, mask, takes=carry)
         build.memory("store", limb, Memory("r", column + index))
@@ -147,7 +149,7 @@ class Unrolled:
     ) -> None:
         self.build, (self.half, self.rest) = build, halves
         self.sign, self.lent = sign, lent
-        self.names = {SUM: ("add", "adc"), MORE: ("add", "adc"), LESS: ("add", "adc") if added else ("sub", "sbc")}
+        self.names = {SUM: ADD, MORE: ADD, LESS: ADD if added else SUBTRACT}
         self.free = registers - 1 - (sign is not None)  # beside the tape
         self.aside, self.group = room(self.half, self.free)
         self.short = 2 * self.half <= REACHED  # one pointer reaches B and C, then C and D
@@ -221,7 +223,11 @@ class Unrolled:
         limbs = [build.limb(f"w{index}") for index in indices]
         for limb, index in zip(limbs, indices, strict=True):
             load(build, limb, "r", half + index)
-        self.turns({SUM: lambda index: load(build, LOW, self.far, 2 * half + index) if index in there else ZERO}, limbs, indices)
+        self.turns(
+            {SUM: lambda index: load(build, LOW, self.far, 2 * half + index) if index in there else ZERO},
+            limbs,
+            indices,
+        )
         return limbs
 
     def next_of_m(self, index: int) -> str:
@@ -280,13 +286,15 @@ class Unrolled:
 
     # ---- chains ---------------------------------------------------------------------------------------------------
 
-    def turns(self, chains: Mapping[int, Addend], limbs: Sequence[Virtual], indices: Sequence[int]) -> None:
+    def turns(
+        self, chains: Mapping[int, Callable[[int], Virtual | str]], limbs: Sequence[Virtual], indices: Sequence[int]
+    ) -> None:
         """These chains go on by some limbs, in the order in which the tape is moved least."""
         for which in self.tape.nearest(chains):
             self.tape.move(which)
             carry = self.tape.carry if which in self.begun else self.first_carry(which)
             self.begun.add(which)
-            self.tape.carry = chain(self.build, self.names[which], limbs, chains[which], indices, carry)
+            self.tape.carry = Chain(self.names[which], chains[which]).run(self.build, limbs, indices, carry)
 
     def first_carry(self, which: int) -> Flag | None:
         """What a chain begins with."""
