@@ -71,13 +71,16 @@ def compact(n: int) -> list[dict[str, str]]:
 
 
 def points(n: int) -> list[dict[str, str]]:
-    """Levels down to parts of 4 limbs, the innermost one in place where that fits the registers, or called."""
-    return [
+    """Levels down to parts of 4 limbs, the innermost one in place where that fits the registers, or called; first the
+    one that is likely to be the best: in place are parts of up to LEAF limbs."""
+    found = [
         {"levels": str(levels), "parts": parts, "recombine": "unrolled"}
         for levels in range(max(1, int(enough(n)) - 1), 6)
         if n >> levels >= 4
         for parts in ("inline", "calls")
-    ] or [{}]
+    ]
+    likely = {"levels": str((-(-n // LEAF) - 1).bit_length() + 1), "parts": "inline", "recombine": "unrolled"}
+    return sorted(found, key=lambda point: point != likely) or [{}]
 
 
 def steps(op: str, n: int, values: Values) -> Iterator[Step]:

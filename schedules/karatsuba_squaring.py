@@ -48,17 +48,29 @@ PARAMETERS = (
 )
 
 STREAMED = range(20, 45)  # limbs of a part that streamed-karatsuba may be the best for
+SWEPT = 26  # limbs of a part, at most, that sweeps are likely to be better for
 SHARED = 8  # limbs of a square that a function has in registers, operand and result
 
 
 def points(n: int) -> list[dict[str, str]]:
-    """Levels down to parts of some limbs, the innermost in place or called, or the best of its own kind called."""
+    """Levels down to parts of some limbs, the innermost in place or called, or the best of its own kind called; the
+    likely best ones first."""
     streamed = [
-        {"leaf": "streamed-karatsuba", "levels": str(levels), "parts": "calls"}
+        {"leaf": "streamed-karatsuba", "levels": str(levels), "parts": "calls", "recombine": "unrolled"}
         for levels in range(1, 6)
         if -(-n >> levels) in STREAMED
     ]
-    return [*karatsuba.points(n), *streamed]
+    found = [*karatsuba.points(n), *streamed]
+    return sorted(found, key=lambda point: point != likely(n))
+
+
+def likely(n: int) -> dict[str, str]:
+    """In place if that is one level; else as few levels as leave parts that a leaf is good for."""
+    if n < STREAMED.stop:
+        return {"levels": "1", "parts": "inline", "recombine": "unrolled"}
+    levels = next(levels for levels in range(1, n) if -(-n >> levels) < STREAMED.stop)
+    leaf = {"leaf": "streamed-karatsuba"} if -(-n >> levels) > SWEPT else {}
+    return {**leaf, "levels": str(levels), "parts": "calls", "recombine": "unrolled"}
 
 
 def compact(n: int) -> list[dict[str, str]]:
