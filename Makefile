@@ -8,7 +8,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 APT    := gcc libc6-dev gcc-avr avr-libc binutils-avr libsimavr-dev libelf-dev qemu-system-misc
 
-.PHONY: run test sim answers search results pictures mutate sweep clean
+.PHONY: run test sim answers search-avr results pictures mutate sweep clean
 
 run: $(VENV)/installed
 	$(BIN)/sqgen --isa avr --bits 192 --method sbd
@@ -25,10 +25,12 @@ sim: $(VENV)/tested-with packages
 
 answers: $(VENV)/installed  # search for the parameters in schedules/answers; takes minutes
 	$(BIN)/python -m sqgen.tune --isa avr
+	$(BIN)/python -m sqgen.front --isa avr
 
-search: $(VENV)/installed  # by chance, from a seed: docs/search.md; about two hours, and may be broken off
-	$(BIN)/python -m sqgen.search --isa avr --method sweeps
-	$(BIN)/python -m sqgen.search --isa avr --method streamed-karatsuba --least 224 --most 352 --plans 500
+search-avr: $(VENV)/installed  # by chance, from a seed: docs/search.md; hours, and may be broken off
+	$(BIN)/sqgen search --isa avr --method sweeps
+	$(BIN)/sqgen search --isa avr --method sweeps --goal call --most 128
+	$(BIN)/sqgen search --isa avr --method streamed-karatsuba --least 192 --most 352
 
 mutate: $(VENV)/tested-with packages  # every single-instruction change of more and larger kernels; takes minutes
 	$(BIN)/python -m pytest -n auto -m mutate
@@ -61,7 +63,8 @@ packages:
 clean:
 	rm -rf $(VENV) build *.egg-info
 
-results: $(VENV)/installed  # the computed parts of README.md, and its picture
+results: $(VENV)/tested-with packages  # all sizes in simavr, the computed parts of README.md, its pictures; takes minutes
+	$(BIN)/python tools/sweep.py --measure
 	$(BIN)/python tools/results.py --write
 	$(BIN)/sqgen show --method sbd --bits 128 --svg docs/sbd128.svg
 

@@ -35,6 +35,22 @@ def finish(code: Code, isa: Isa) -> Code:
     return Code(tuple(functions))
 
 
+def floor(op: str, limbs: int) -> dict[str, int]:
+    """Cycles that schoolbook multiplication takes at least, by the groups of `sqgen explain`.
+
+    Each product costs MUL 2 and two additions, and one cycle more: the MOVW that parks it, so that a chain can pass
+    over it, or the ADC that ends its chain.  A limb of the sum that is seeded by a move saves one.  A square's products
+    off the diagonal are summed, doubled and joined with those on it, whose chain needs two additions each and a move
+    or ADC; its highest carry is nothing.
+    """
+    n = limbs
+    if op == "mul":
+        return {"products": 2 * n * n, "their sums": 3 * n * n - 2 * n, "operands": 4 * n, "result": 4 * n}
+    off, seeded = n * (n - 1) // 2, 2 * n - 2
+    sums = 3 * off - seeded + 3 * n - 1
+    return {"products": n * n + n, "their sums": sums, "doubling": 2 * n - 2, "operands": 2 * n, "result": 4 * n}
+
+
 def frame(saved: Sequence[str]) -> tuple[list[Op], list[Op]]:
     """Operations that save registers on entry, and those that restore them and return."""
     before = [Op("push", (register,)) for register in saved]

@@ -1,18 +1,20 @@
 """Parameters found by search, kept in `schedules/answers/<isa>.toml`, so that a normal run does not search.
 
 [sbd.sqr]
-160 = { block = "8,4,4,6", cycles = 1343 }
+160 = [{ block = "8,4,4,6", call = 1343, body = 1267 }]
 
 `hints`, where a row has them, say which register a stay of a variable should have (`allocate.py`): `17:r4 33:r20`.
-They hold for these parameters alone.  `cycles` are those of a call on the default core; the fastest method of a size
-is the one that needs the fewest.
+They hold for these parameters alone.  `call` and `body` are cycles on the default core.  A size has more than one row
+where fewer saved registers, or another core, want other parameters than the shortest body.
+
+`schedules/answers/<isa>-front.toml` has for some sizes what nothing beats in cycles, bytes and stack (`front.py`).
 """
 
 from __future__ import annotations
 
 import functools
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +23,9 @@ from .places import folder
 from .plan import Plan
 from .table import Isa
 
-CYCLES, HINTS = "cycles", "hints"
+CALL, BODY, HINTS = "call", "body", "hints"
+METHOD, BYTES, STACK = "method", "bytes", "stack"
+FIGURES = (CALL, BODY, HINTS, METHOD, BYTES, STACK)  # what in a row is no parameter
 
 Row = dict[str, str | int]
 
@@ -29,6 +33,11 @@ Row = dict[str, str | int]
 def path(isa: Isa) -> Path:
     """The file of an instruction set's answers."""
     return folder("schedules") / "answers" / f"{isa.name}.toml"
+
+
+def front_path(isa: Isa) -> Path:
+    """The file of what nothing beats."""
+    return path(isa).with_name(f"{isa.name}-front.toml")
 
 
 @functools.cache
@@ -41,30 +50,48 @@ def forget() -> None:
     _document.cache_clear()
 
 
-def parameters(isa: Isa, method: str, op: str, bits: int) -> dict[str, str]:
+def table(isa: Isa, method: str, op: str) -> dict[int, list[Row]]:
+    """What is known of a method, by size in bits."""
+    found: dict[str, list[Row]] = _document(path(isa)).get(method, {}).get(op, {})
+    return {int(bits): rows for bits, rows in found.items()}
+
+
+def rows(isa: Isa, method: str, op: str, bits: int) -> list[Row]:
+    """What is known of a method at a size."""
+    found: list[Row] = _document(path(isa)).get(method, {}).get(op, {}).get(str(bits), [])
+    return found
+
+
+def best(rows: Sequence[Row], goal: str = BODY) -> Row:
+    """The row with the fewest cycles of what counts, `call` or `body`, {} of none."""
+    other = CALL if goal == BODY else BODY
+    return min(rows, key=lambda row: (row[goal], row[other]), default={})
+
+
+def parameters(isa: Isa, method: str, op: str, bits: int, goal: str = BODY) -> dict[str, str]:
     """The best parameters known, {} where none are."""
-    return given(rows(isa, method, op).get(str(bits), {}))
+    return given(best(rows(isa, method, op, bits), goal))
 
 
-def given(row: Row) -> dict[str, str]:
+def given(row: Mapping[str, str | int]) -> dict[str, str]:
     """The parameters of a row."""
-    return {key: str(value) for key, value in row.items() if key not in (CYCLES, HINTS)}
-
-
-def hints(isa: Isa, method: str, op: str, bits: int, parameters: Mapping[str, str]) -> dict[int, str]:
-    """Which stays should have which registers, if the search was for these parameters."""
-    row = rows(isa, method, op).get(str(bits), {})
-    pairs = (pair.split(":") for pair in str(row.get(HINTS, "")).split())
-    return {int(stay): register for stay, register in pairs} if given(row) == parameters else {}
+    return {key: str(value) for key, value in row.items() if key not in FIGURES}
 
 
 def hints_of(isa: Isa, plan: Plan) -> dict[int, str]:
-    """Which stays should have which registers in a function that does this plan."""
-    bits = plan.limbs * isa.limb_bits
-    known = given(rows(isa, plan.method, plan.op).get(str(bits), {}))
+    """Which stays should have which registers in a function that does this plan, if that was searched."""
     standard = methods.defaults(plan.method, plan.limbs)
-    same = {**standard, **known} == {**standard, **dict(plan.parameters)}
-    return hints(isa, plan.method, plan.op, bits, known) if same else {}
+    asked = {**standard, **dict(plan.parameters)}
+    for row in rows(isa, plan.method, plan.op, plan.limbs * isa.limb_bits):
+        if {**standard, **given(row)} == asked:
+            return read(str(row.get(HINTS, "")))
+    return {}
+
+
+def read(text: str) -> dict[int, str]:
+    """Hints by number of stay."""
+    pairs = (pair.split(":") for pair in text.split())
+    return {int(stay): register for stay, register in pairs}
 
 
 def spelled(hints: Mapping[int, str]) -> str:
@@ -72,22 +99,24 @@ def spelled(hints: Mapping[int, str]) -> str:
     return " ".join(f"{stay}:{register}" for stay, register in sorted(hints.items()))
 
 
-def rows(isa: Isa, method: str, op: str) -> dict[str, Row]:
-    """What is known of a method, by size in bits."""
-    found: dict[str, Row] = _document(path(isa)).get(method, {}).get(op, {})
-    return found
-
-
 def of_part(isa: Isa, method: str, op: str, limbs: int) -> dict[str, str]:
-    """The best parameters known for a part of so many limbs."""
+    """The best parameters known for a part of so many limbs: its caller saves the registers."""
     return parameters(isa, method, op, limbs * isa.limb_bits)
 
 
-def fastest(isa: Isa, op: str, bits: int) -> str | None:
+def known(isa: Isa, op: str, bits: int) -> Iterator[tuple[str, Row]]:
+    """(method, row) of all answers for a job."""
+    for method in _document(path(isa)):
+        for row in rows(isa, method, op, bits):
+            yield method, row
+
+
+def fastest(isa: Isa, op: str, bits: int, goal: str = BODY) -> str | None:
     """The method that the search found the fastest, None for a size it has not been run for."""
-    known = {
-        method: row[CYCLES]
-        for method, tables in _document(path(isa)).items()
-        if (row := tables.get(op, {}).get(str(bits)))
-    }
-    return min(known, key=lambda method: (known[method], method), default=None)
+    return min(known(isa, op, bits), key=lambda each: (each[1][goal], each[0]), default=(None,))[0]
+
+
+def fronts(isa: Isa, op: str) -> dict[int, list[Row]]:
+    """By size in bits, the rows that nothing beats, each with its method, bytes and stack."""
+    found: dict[str, list[Row]] = _document(front_path(isa)).get(op, {})
+    return {int(bits): rows for bits, rows in found.items()}

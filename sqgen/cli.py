@@ -13,8 +13,11 @@ import click
 
 from . import __version__
 from .cli_compare import compare
+from .cli_explain import explain
 from .cli_paper import paper
+from .cli_search import search
 from .errors import EXIT_MEANING, Exit, UserError
+from .options import branches_option, parameter_option
 from .options import cores as _cores
 from .options import goals as _goals
 from .options import isas as _isas
@@ -91,33 +94,6 @@ def _complain(message: str, code: Exit) -> int:
     return code
 
 
-# ---- values and options ---------------------------------------------------------------------------------------------
-
-
-def _pairs(context: click.Context, parameter: click.Parameter, given: Sequence[str]) -> dict[str, str]:
-    """`NAME=VALUE` options as a dictionary."""
-    pairs: dict[str, str] = {}
-    for text in given:
-        name, equals, value = text.partition("=")
-        if not equals or not name or not value:
-            raise click.BadParameter(f"'{text}' is not NAME=VALUE", context, parameter)
-        if name in pairs:
-            raise click.BadParameter(f"'{name}' is given twice", context, parameter)
-        pairs[name] = value
-    return pairs
-
-
-def _parameter_option(command: F) -> F:
-    text = "A parameter of the method, see `sqgen methods`."
-    option = click.option("-p", "parameters", multiple=True, metavar="NAME=VALUE", callback=_pairs, help=text)
-    return option(command)
-
-
-def _branches_option(command: F) -> F:
-    text = "Permit branches on secrets in arms that take equally long."
-    return click.option("--allow-branches", is_flag=True, help=text)(command)
-
-
 @click.group(invoke_without_command=True, epilog=EXIT_TEXT, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--isa", metavar="NAME", shell_complete=_isas, help="Instruction set.")
 @click.option("--core", metavar="NAME", shell_complete=_cores, help="Processor, see `sqgen cores`.")
@@ -126,20 +102,24 @@ def _branches_option(command: F) -> F:
 @click.option(
     "--method", default="auto", show_default=True, metavar="NAME", shell_complete=_methods, help="See `sqgen methods`."
 )
-@_parameter_option
+@parameter_option
 @click.option("--symbol", metavar="NAME", help="Name of the function.  [default: sqgen_<op><bits>_<isa>]")
 @click.option("--out", type=click.Path(path_type=Path), help="Folder for the files.  [default: out]")
 @click.option(
     "--goal",
     default="speed",
     show_default=True,
-    metavar="speed|size|balanced",
+    metavar="speed|call|balanced|size",
     shell_complete=_goals,
-    help="What `auto` looks for.",
+    help="What `auto` looks for: see README.",
 )
 @click.option("--max-bytes", type=int, metavar="N", help="Most bytes of code.")
 @click.option("--max-stack", type=int, metavar="N", help="Most bytes of stack, the return address not counted.")
-@_branches_option
+@click.option(
+    "--hints", metavar="STAY:REGISTER,...", help="Registers that a search found, for parameters given with -p."
+)
+@click.option("--search", type=float, metavar="SECONDS", help="Look for a faster one for so long, on all processors.")
+@branches_option
 @click.option("--json", "as_json", is_flag=True, help="Print the manifest and nothing else.")
 @click.option("--stdout", "as_assembly", is_flag=True, help="Print the assembly and nothing else.")
 @click.option("--dump", type=click.Choice(DUMPS), help="Print one stage of the compilation and nothing else.")
@@ -182,8 +162,24 @@ def _make(options: dict[str, Any]) -> None:
     from . import emit, files, kernel  # noqa: PLC0415
     from .spec import spec  # noqa: PLC0415
 
-    chosen = ("op", "core", "method", "parameters", "goal", "max_bytes", "max_stack", "symbol", "allow_branches")
-    made = kernel.make(spec(options["isa"], options["bits"], **{name: options[name] for name in chosen}))
+    chosen = (
+        "op",
+        "core",
+        "method",
+        "parameters",
+        "goal",
+        "max_bytes",
+        "max_stack",
+        "symbol",
+        "allow_branches",
+        "hints",
+    )
+    asked = spec(options["isa"], options["bits"], **{name: options[name] for name in chosen})
+    if options["search"] is not None:
+        from .longer import searched  # noqa: PLC0415
+
+        asked = searched(asked, options["search"])
+    made = kernel.make(asked)
     written: list[Path] = []
     if not printed or options["out"]:
         written = files.write_all(options["out"] or Path("out"), emit.all_files(made))
@@ -226,7 +222,7 @@ def _dump(made: Kernel, stage: str) -> str:
 @_op_option
 @click.option("--bits", type=int, required=True, metavar="N", help="Size of an operand in bits.")
 @click.option("--symbol", metavar="NAME", help="The function, where the file has several.")
-@_branches_option
+@branches_option
 def prove(file: Path, isa: str, core: str | None, **asked: Any) -> None:
     """Prove that a function in an object or ELF FILE, whoever made it, squares or multiplies for all inputs."""
     from . import objects, report  # noqa: PLC0415
@@ -256,7 +252,7 @@ def prove(file: Path, isa: str, core: str | None, **asked: Any) -> None:
 @click.option("--bits", type=int, metavar="N", help="Size of an operand in bits.  [default: the manifest's]")
 @click.option("--symbol", metavar="NAME", help="The function.  [default: the manifest's]")
 @click.option("--runs", type=click.IntRange(1, 100_000), default=300, show_default=True, help="Operands tried.")
-@_branches_option
+@branches_option
 def check(file: Path, runs: int, allow_branches: bool, **given: Any) -> None:
     """Run a kernel, a .S, .o or ELF FILE, in the outside simulator and compare with its manifest beside it.
 
@@ -302,7 +298,7 @@ def list_methods(name: str | None) -> None:
     help="Whose limbs --bits counts in.",
 )
 @click.option("--op", metavar="sqr|mul", shell_complete=_ops, help="Operation.  [default: the method's first]")
-@_parameter_option
+@parameter_option
 @click.option("--svg", type=click.Path(path_type=Path), help="Write the picture to this file.")
 def show(method: str, op: str | None, parameters: dict[str, str], svg: Path | None, **size: Any) -> None:
     """Draw the order in which a method visits the cells of the triangle or rhombus, and its blocks."""
@@ -326,3 +322,5 @@ def show(method: str, op: str | None, parameters: dict[str, str], svg: Path | No
 
 cli.add_command(paper)
 cli.add_command(compare)
+cli.add_command(search)
+cli.add_command(explain)

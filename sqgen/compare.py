@@ -1,4 +1,4 @@
-"""All methods for one job beside each other: cycles, bytes, stack, and which of them nothing else beats.
+"""All methods for one job, compilers and public code beside each other: cycles, bytes, stack, and what nothing beats.
 
 Each method is made with the parameters that the search found and with other words and a few other numbers; of these
 points those stay that no other point of the method beats, and the one that a normal run would take.  The front is over
@@ -18,25 +18,28 @@ from .allocate import PressureError
 from .compilers import Bench, Built, Measure
 from .errors import UserError
 from .methods import Parameter
+from .public import Public, comparable, public
 from .report import OPERATION
 from .spec import Spec, spec
 
+PUBLIC = "public"  # who made what others have published
 VALUES = (1, 2, 4, 8)  # tried for a parameter that is a number, beside the best one known and its neighbours
 MOST = 12  # points of one method
 
 
 @dataclass(frozen=True)
 class Row:
-    """One kernel or one compiler's code.  `made_by`: sqgen or a compiler with its version; `method`: the method, or
-    the levels of optimisation.  Cycles `body` and `call` as in `timing.Price`, bytes of code and of stack, None where
-    not known.  `front`: proved, and no other proved row is as good in call, bytes and stack and better in one."""
+    """One kernel, one compiler's code, or public code.  `made_by`: sqgen, a compiler with its version, or PUBLIC;
+    `method`: the method, the levels of optimisation, or whose code.  Cycles `body` and `call` as in `timing.Price`,
+    bytes of code and of stack, None where not known.  `front`: proved, and no other proved row is as good in call,
+    bytes and stack and better in one."""
 
     made_by: str
     method: str
     parameters: str
     body: int | None
     call: int | None
-    bytes: int
+    bytes: int | None
     stack: int | None
     proved: bool
     front: bool = False
@@ -45,9 +48,14 @@ class Row:
     @property
     def costs(self) -> tuple[int, int, int] | None:
         """What the front weighs, None where it is not proved."""
-        if not self.proved or self.call is None or self.stack is None:
+        if not self.proved or self.call is None or self.bytes is None or self.stack is None:
             return None
         return self.call, self.bytes, self.stack
+
+    @property
+    def public(self) -> bool:
+        """Whether it is code of others."""
+        return self.made_by == PUBLIC
 
     @property
     def name(self) -> str:
@@ -114,14 +122,33 @@ class Comparison:
             row for name, rows in self.found.items() for row in rows if row == self.base[name] or undominated(row, rows)
         ]
         theirs = [compiled_row(built, measure) for built, measure in self.bench.right()]
-        ordered = [*sorted(ours, key=order), *sorted(theirs, key=order)]
+        ordered = [*sorted(ours, key=order), *sorted(theirs, key=order), *map(public_row, self.public())]
         return [replace(row, front=undominated(row, ordered)) for row in ordered]
 
+    def public(self) -> list[Public]:
+        """What others have for this job, the fastest first."""
+        what = self.request.contract
+        known = public(what.isa, what.op) if comparable(what.isa, self.request.core) else []
+        return [other for other in known if other.bits == self.request.bits]
+
+    def standing(self) -> list[str]:
+        """How the fastest kernel here stands beside the fastest of others."""
+        ours = min((row.body for row in self.base.values() if row.body), default=None)
+        found = []
+        for signs, what in ((False, "without branches on secrets"), (True, "with branches on signs")):
+            best = next((other for other in self.public() if other.signs == signs), None)
+            if best and ours:
+                change = 100 * (ours - best.body) / best.body
+                found.append(
+                    f"the fastest public code {what}: {best.who}, {best.body} ({best.basis}); ours {change:+.1f} %"
+                )
+        return found
+
     def notes(self) -> list[str]:
-        """What there is no row for, and why."""
+        """How others stand, and what there is no row for, and why."""
         lost = [f"{name}: {len(errors)} not made, the first: {errors[0]}" for name, errors in self.lost.items()]
         none = [f"{name}: {error}" for name, error in self.tight.items() if not self.found[name]]
-        return none + lost + self.bench.remarks()
+        return self.standing() + none + lost + self.bench.remarks()
 
     @property
     def heading(self) -> str:
@@ -208,6 +235,11 @@ def compiled_row(built: Built, measure: Measure) -> Row:
     )
 
 
+def public_row(other: Public) -> Row:
+    """Public code as a row."""
+    return Row(PUBLIC, other.who, "", other.body, other.call, other.bytes, None, proved=False, note=other.note)
+
+
 def words(parameters: Iterable[tuple[str, str]]) -> str:
     return " ".join(f"{name}={value}" for name, value in parameters)
 
@@ -223,4 +255,4 @@ def undominated(row: Row, rows: Iterable[Row]) -> bool:
 
 def order(row: Row) -> tuple[bool, int, int, str]:
     """Fastest first, what has no cycles last."""
-    return row.call is None, row.call or 0, row.bytes, row.name
+    return row.call is None, row.call or 0, row.bytes or 0, row.name

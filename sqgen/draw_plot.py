@@ -84,7 +84,7 @@ class _Scale:
 
 def svg(heading: str, rows: Sequence[Row]) -> str:
     """The plot as a stand-alone SVG document, the same for the same rows.  Raises UserError without any cycles."""
-    if not any(row.call for row in rows):
+    if not any(row.call and row.bytes for row in rows):
         raise UserError("there is nothing to plot: no row has cycles", Exit.UNPROVED)
     return template("plot.svg.j2").render(page=_Page(heading, rows))
 
@@ -97,10 +97,10 @@ class _Page:
 
     def __init__(self, heading: str, rows: Sequence[Row]) -> None:
         self.heading = f"Cycles and bytes: {heading}"
-        self.rows = [row for row in rows if row.call is not None]
+        self.rows = [row for row in rows if row.call is not None and row.bytes is not None]
         self.series = list(dict.fromkeys(map(_series, self.rows)))
         self.x = _Scale([row.call for row in self.rows if row.call], LEFT, LEFT + ACROSS)
-        self.y = _Scale([row.bytes for row in self.rows], TOP + DOWN, TOP)
+        self.y = _Scale([row.bytes for row in self.rows if row.bytes], TOP + DOWN, TOP)
         lines = -(-len(self.series) // 2)
         self.legend_top = TOP + DOWN + 92
         self.height = self.legend_top + lines * LINE + EDGE - 8
@@ -123,7 +123,7 @@ class _Page:
         return [self.point(row) for row in sorted(self.rows, key=lambda row: row.front)]
 
     def point(self, row: Row) -> _Point:
-        x, y = self.x.place(row.call or 0), self.y.place(row.bytes)
+        x, y = self.x.place(row.call or 0), self.y.place(row.bytes or 0)
         return _Point(x, y, self.series.index(_series(row)), row.front, _words(row))
 
     def legend(self) -> list[_Point]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from .code import Op
 from .encode import Instr
 from .statements import Equation, Load, Logic
-from .table import Insn, Isa
+from .table import Core, Insn, Isa
 
 
 def written(ops: Sequence[Op], isa: Isa) -> tuple[str, ...]:
@@ -24,9 +24,9 @@ def written(ops: Sequence[Op], isa: Isa) -> tuple[str, ...]:
     return tuple(names[slot] for slot in sorted(found) if names[slot] in isa.registers)
 
 
-def prices(isa: Isa) -> dict[str, int]:
-    """Cycles that the use of a register costs, where it must be saved and restored, on the default core."""
-    core = isa.core(isa.default_core)
+def prices(isa: Isa, core: Core | None = None) -> dict[str, int]:
+    """Cycles that the use of a register costs, where it must be saved and restored, on a core or the default one."""
+    core = core or isa.core(isa.default_core)
     each = sum(isa.cycles(insn, core) for insn in isa.insns.values() if insn.frame)
     return dict.fromkeys(isa.abi.callee_saved, each)
 

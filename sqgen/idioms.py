@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol, cast
 
 from .code import Code, Op
@@ -23,6 +23,7 @@ class Idioms(Protocol):
 
     def lower(self, plan: Plan, isa: Isa) -> Code: ...
     def finish(self, code: Code, isa: Isa) -> Code: ...
+    def floor(self, op: str, limbs: int) -> Mapping[str, int]: ...
     def frame(self, saved: Sequence[str]) -> tuple[list[Op], list[Op]]: ...
 
 

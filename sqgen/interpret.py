@@ -155,28 +155,52 @@ def _call(
     image: bytes, contract: Contract, core: Core, operands: Sequence[int], entry: int, *, limit: int
 ) -> tuple[int, list[int]]:
     """(result, places of the instructions executed), of which there may be `limit`."""
-    isa = contract.isa
-    size = isa.limb_bits // 8
-    lengths = {name: limbs * size for name, limbs in contract.buffers.items()}
-    machine = Machine(isa, core, 2 * GAP + sum(lengths.values()) + GAP * len(lengths) + 1024)
-    machine.fill(sum(operands))
-    at, places = GAP, {}
-    for (name, length), group in zip(lengths.items(), isa.abi.arguments, strict=False):
-        places[name] = at
-        machine.set_wide(group, at)
-        at += length + GAP
-    for name, value in zip(list(lengths)[1:], operands, strict=True):
-        machine.memory[places[name] : places[name] + lengths[name]] = value.to_bytes(lengths[name], "little")
-    if machine.stack:
-        machine.set_wide(machine.stack, len(machine.memory) - 8)
+    run = Run(contract, core)
+    run.start(operands)
     position: int | None = entry
     path: list[int] = []
     while position is not None:
         if len(path) == limit:
             raise Crash("no end")
         path.append(position)
-        position = machine.step(image, position)
-    return int.from_bytes(machine.memory[places["r"] : places["r"] + lengths["r"]], "little"), path
+        position = run.machine.step(image, position)
+    return run.result(), path
+
+
+class Run:
+    """A machine with the buffers of a contract in its memory: `places` are their addresses, `lengths` their bytes."""
+
+    def __init__(self, contract: Contract, core: Core, kind: type[Machine] = Machine) -> None:
+        isa = contract.isa
+        size = isa.limb_bits // 8
+        self.lengths = {name: limbs * size for name, limbs in contract.buffers.items()}
+        self.places: dict[str, int] = {}
+        at = GAP
+        for name, length in self.lengths.items():
+            self.places[name] = at
+            at += length + GAP
+        self.machine = kind(isa, core, at + GAP + STACK)
+
+    def start(self, operands: Sequence[int]) -> None:
+        """Junk everywhere, the operands in their buffers, and the arguments in their registers."""
+        machine = self.machine
+        machine.fill(sum(operands))
+        for place, group in zip(self.places.values(), machine.isa.abi.arguments, strict=False):
+            machine.set_wide(group, place)
+        for name, value in zip(list(self.lengths)[1:], operands, strict=True):
+            at, length = self.places[name], self.lengths[name]
+            machine.memory[at : at + length] = value.to_bytes(length, "little")
+        if machine.stack:
+            machine.set_wide(machine.stack, len(machine.memory) - 8)
+
+    def result(self) -> int:
+        """What the result's buffer holds."""
+        return int.from_bytes(self.machine.memory[self.places["r"] : self.places["r"] + self.lengths["r"]], "little")
+
+    def buffer(self, address: int) -> str | None:
+        """The buffer that an address lies in."""
+        found = (name for name, at in self.places.items() if at <= address < at + self.lengths[name])
+        return next(found, None)
 
 
 def operands(contract: Contract, count: int, seed: int = 0) -> Iterator[tuple[int, ...]]:

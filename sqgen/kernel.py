@@ -7,7 +7,7 @@ import hashlib
 import json
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from . import answers, frame, measure, methods
@@ -19,6 +19,11 @@ from .prove import prove
 from .spec import Spec
 from .table import Isa, Timing
 from .timing import Price, prices
+
+TIMES = {"speed": answers.BODY, "call": answers.CALL}  # goals that only time counts for, and which
+COSTS = (answers.BODY, answers.CALL, answers.BYTES)
+FEW = 3  # rows of the front of another size that are tried
+NEAR = 1.1  # times the cycles of the best answer on another core, what may be better on the one that is asked for
 
 
 @dataclass(frozen=True)
@@ -105,33 +110,103 @@ def choose(spec: Spec) -> Compiled:
 
 
 def candidates(spec: Spec) -> list[Compiled]:
-    """Kernels of the methods that come into question, one for each.  Raises UserError if none compiles."""
-    contract, bits = spec.contract, spec.bits
-    names = [spec.method] if spec.method != "auto" else methods.names(contract.op)
-    unlimited = spec.max_bytes is None and spec.max_stack is None
-    best = answers.fastest(contract.isa, contract.op, bits)
-    if spec.method == "auto" and spec.goal == "speed" and unlimited and best in names:
-        names = [str(best)]
+    """Kernels that come into question.  Raises UserError if none compiles."""
+    isa = spec.contract.isa
     plans, failures = [], []
-    for name in names:
-        for given in points(spec, name):
-            try:
-                plans.append(plan(spec, name, given))
-            except UserError as error:
-                failures.append(error)
+    for name, row in requests(spec):
+        try:
+            made = plan(spec, name, answers.given(row))
+            plans.append((least_bytes(made, isa), made, row))
+        except UserError as error:
+            failures.append(error)
     found: list[Compiled] = []
-    hints = functools.partial(answers.hints_of, contract.isa)
-    sized = [(least_bytes(each, contract.isa), each) for each in plans]
-    for least, each in sorted(sized, key=operator.itemgetter(0)):
+    for least, made, row in sorted(plans, key=operator.itemgetter(0)):
         if found and least > worthwhile(spec, found):
             continue
         try:
-            found.append(compile_plan(each, contract.isa, hints))
+            found.append(compile_plan(made, isa, functools.partial(hints, isa, made, row)))
         except UserError as error:
             failures.append(error)
     if not found:
         raise failures[0]
     return found
+
+
+def hints(isa: Isa, whole: Plan, row: answers.Row, function: Plan) -> dict[int, str]:
+    """Hints for a function of a kernel: for all of it those of its row, else what is known."""
+    if function == whole and answers.HINTS in row:
+        return answers.read(str(row[answers.HINTS]))
+    return answers.hints_of(isa, function)
+
+
+def requests(spec: Spec) -> list[tuple[str, answers.Row]]:
+    """(method, row) to try.  Where the search has been, what it found is enough."""
+    isa, op = spec.contract.isa, spec.contract.op
+    if spec.method != "auto":
+        return [(spec.method, row) for row in points(spec, spec.method)]
+    names = methods.names(op)
+    known = [(name, row) for name, row in answers.known(isa, op, spec.bits) if name in names]
+    if known and spec.goal in TIMES and spec.max_bytes is None and spec.max_stack is None:
+        return near(spec, known)
+    fronts = answers.fronts(isa, op)
+    if fronts:
+        nearest = min(fronts, key=lambda bits: (abs(bits - spec.bits), bits))
+        chosen = [(str(row[answers.METHOD]), row) for row in from_front(spec, fronts[nearest], nearest)]
+        return chosen if nearest == spec.bits else [(name, moved(spec, name, row)) for name, row in chosen]
+    return [(name, row) for name in names for row in points(spec, name)]
+
+
+def from_front(spec: Spec, rows: Sequence[answers.Row], bits: int) -> list[answers.Row]:
+    """What is to be tried of the front of a size: what is the best there, and what is the smallest; if the size or the
+    core is another one, a few that are nearly the best as well."""
+    exact = bits == spec.bits and alike(spec)
+    scale = 1 if exact else bits / spec.bits  # bytes grow a little faster than this, or their square where unrolled
+
+    def small(row: answers.Row) -> bool:
+        limits = ((answers.BYTES, spec.max_bytes), (answers.STACK, spec.max_stack))
+        return all(limit is None or int(row[what]) <= scale * limit for what, limit in limits)
+
+    ordered = sorted(filter(small, rows), key=lambda row: ranked(spec, *(int(row[cost]) for cost in COSTS)))
+    least = [min(rows, key=lambda row: int(row[what])) for what in (answers.BYTES, answers.STACK)]
+    if exact and ordered:
+        return ordered[:1]
+    limited = spec.max_bytes is not None or spec.max_stack is not None
+    return [*ordered[: len(rows) if limited else FEW], *(row for row in least if limited or not ordered)]
+
+
+def moved(spec: Spec, name: str, row: answers.Row) -> answers.Row:
+    """A row of another size for this one: parameters that were searched by chance are of no use there."""
+    if methods.searched(name):
+        return answers.best(answers.rows(spec.contract.isa, name, spec.contract.op, spec.bits))
+    return row
+
+
+def points(spec: Spec, name: str) -> list[answers.Row]:
+    """The parameters to try: those given, else the best known, and what makes the method small where that matters."""
+    if spec.parameters:
+        return [{**dict(spec.parameters), **({answers.HINTS: spec.hints} if spec.hints else {})}]
+    known = [(name, row) for row in answers.rows(spec.contract.isa, name, spec.contract.op, spec.bits)]
+    found: list[answers.Row] = [row for _, row in near(spec, known)] or [{}]
+    if spec.goal in TIMES and spec.max_bytes is None:
+        return found
+    small: list[answers.Row] = [{**given} for given in methods.compact(name, spec.contract.limbs)]
+    return found + small
+
+
+def near(spec: Spec, known: list[tuple[str, answers.Row]]) -> list[tuple[str, answers.Row]]:
+    """The (method, row) that may be the best: one on the core that the search was for, on others those not far off."""
+    what = TIMES.get(spec.goal, answers.CALL)
+    ordered = sorted(known, key=lambda each: (each[1][what], each[0]))
+    if alike(spec):
+        return ordered[:1]
+    return [each for each in ordered if int(each[1][what]) <= NEAR * int(ordered[0][1][what])]
+
+
+def alike(spec: Spec) -> bool:
+    """Whether the core takes the cycles of the default one, for which the answers are, but for calls and returns."""
+    isa = spec.contract.isa
+    mine, its = spec.core.timing, isa.core(isa.default_core).timing
+    return its in (mine, isa.timings[mine].like)
 
 
 def least_bytes(which: Plan, isa: Isa) -> int:
@@ -144,6 +219,8 @@ def least_bytes(which: Plan, isa: Isa) -> int:
 
 def worthwhile(spec: Spec, found: list[Compiled]) -> float:
     """Bytes above which another kernel cannot be what is wanted."""
+    if spec.max_stack is not None:
+        return math.inf
     sizes = [len(each.image) for each in found]
     limits = [math.inf]
     if spec.max_bytes is not None:  # while none fits, only a smaller one is of interest
@@ -151,16 +228,6 @@ def worthwhile(spec: Spec, found: list[Compiled]) -> float:
     if spec.goal == "size":
         limits += [len(each.image) for each in found if fits(spec, each)]
     return min(limits)
-
-
-def points(spec: Spec, name: str) -> list[dict[str, str]]:
-    """The parameters to try: those given, else the best known, and what makes the method small where that matters."""
-    if spec.parameters:
-        return [dict(spec.parameters)]
-    known = answers.parameters(spec.contract.isa, name, spec.contract.op, spec.bits)
-    if spec.goal == "speed" and spec.max_bytes is None:
-        return [known]
-    return [known, *methods.compact(name, spec.contract.limbs)]
 
 
 def plan(spec: Spec, method: str, parameters: dict[str, str]) -> Plan:
@@ -177,18 +244,24 @@ def plan(spec: Spec, method: str, parameters: dict[str, str]) -> Plan:
 
 
 def stack(spec: Spec, compiled: Compiled) -> int:
-    """Bytes below the return address: what the prologue pushes, or what the proof sees where that is not all."""
+    """Bytes below the return address: what the prologue pushes, or what a run takes where that is not all."""
     isa = compiled.isa
     if not compiled.straight or any(frame.moves_stack(line.instr.insn, isa) for line in compiled.lines):
-        return prove(compiled.image, spec.contract, spec.core, branches=spec.allow_branches).stack
+        return measure.stack(compiled, spec.core)
     saves = sum(line.instr.insn.frame == "save" for line in compiled.lines)
     return saves * (isa.limb_bits // 8)
 
 
-def rank(spec: Spec, compiled: Compiled) -> int:
-    """What the goal wants small."""
-    size, time = len(compiled.image), measure.cycles(compiled, spec.core)
-    return {"speed": time, "size": size, "balanced": size * time}[spec.goal]
+def rank(spec: Spec, compiled: Compiled) -> tuple[int, int]:
+    """What the goal wants small, and then what decides between equals."""
+    price = measure.price(compiled, spec.core)
+    return ranked(spec, price.body, price.call, len(compiled.image))
+
+
+def ranked(spec: Spec, body: int, call: int, size: int) -> tuple[int, int]:
+    """What the goal wants small, of cycles and bytes, and then what decides between equals."""
+    order = {"speed": (body, call), "call": (call, body), "size": (size, call), "balanced": (size * call, call)}
+    return order[spec.goal]
 
 
 def fits(spec: Spec, compiled: Compiled) -> bool:

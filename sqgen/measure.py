@@ -2,18 +2,38 @@
 
 from __future__ import annotations
 
-from . import interpret
+import itertools
+
+from . import interpret, timing
 from .compile import Compiled
 from .contract import Contract
+from .encode import decode
 from .table import Core
-from .timing import price
+from .timing import Price
 
 
-def cycles(compiled: Compiled, core: Core) -> int:
-    """Cycles of a call: the sum of all instructions where each runs once, else what a run takes."""
+def price(compiled: Compiled, core: Core) -> Price:
+    """Cycles of a call and of its body: of all instructions where each runs once, else what a run takes."""
     isa, plan = compiled.isa, compiled.plan
     if compiled.straight:
-        return sum(isa.cycles(line.instr.insn, core) for line in compiled.lines)
-    contract = Contract(plan.op, plan.limbs, isa)
-    _, path = interpret.trace(compiled.image, contract, core, (0,) * (len(contract.buffers) - 1))
-    return price(isa, core, compiled.image, path).call
+        path = tuple(itertools.accumulate((line.instr.insn.size for line in compiled.lines[:-1]), initial=0))
+    else:
+        contract = Contract(plan.op, plan.limbs, isa)
+        _, path = interpret.trace(compiled.image, contract, core, (0,) * (len(contract.buffers) - 1))
+    return timing.price(isa, core, compiled.image, path)
+
+
+def stack(compiled: Compiled, core: Core) -> int:
+    """Bytes below the return address that a run takes, looked at where it writes: a stack pointer may be half written
+    between."""
+    run = interpret.Run(Contract(compiled.plan.op, compiled.plan.limbs, compiled.isa), core)
+    machine = run.machine
+    run.start((0,) * (len(run.places) - 1))
+    top = lowest = machine.wide(machine.stack)
+    position: int | None = 0
+    while position is not None:
+        insn = decode(compiled.isa, compiled.image, position).insn
+        position = machine.step(compiled.image, position)
+        if insn.kind == "store" or insn.control[:1] == ("call",):
+            lowest = min(lowest, machine.wide(machine.stack))
+    return top - lowest

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import click
@@ -49,3 +49,27 @@ def op_option(command: F) -> F:
         "--op", default="sqr", show_default=True, metavar="sqr|mul", shell_complete=ops, help="Operation."
     )
     return option(command)
+
+
+def pairs(context: click.Context, parameter: click.Parameter, given: Sequence[str]) -> dict[str, str]:
+    """`NAME=VALUE` options as a dictionary."""
+    pairs: dict[str, str] = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals or not name or not value:
+            raise click.BadParameter(f"'{text}' is not NAME=VALUE", context, parameter)
+        if name in pairs:
+            raise click.BadParameter(f"'{name}' is given twice", context, parameter)
+        pairs[name] = value
+    return pairs
+
+
+def parameter_option(command: F) -> F:
+    text = "A parameter of the method, see `sqgen methods`."
+    option = click.option("-p", "parameters", multiple=True, metavar="NAME=VALUE", callback=pairs, help=text)
+    return option(command)
+
+
+def branches_option(command: F) -> F:
+    text = "Permit branches on secrets in arms that take equally long."
+    return click.option("--allow-branches", is_flag=True, help=text)(command)

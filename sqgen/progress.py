@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from types import TracebackType
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
@@ -14,25 +15,44 @@ T = TypeVar("T")
 PATIENCE = 1.0  # seconds without a bar
 
 
+class Bar:
+    """A bar that leaves nothing behind when it is left."""
+
+    def __init__(self, title: str, total: float) -> None:
+        self.title, self.total = title, total
+        self.started = time.monotonic()
+        self.shown: Progress | None = None
+
+    def __enter__(self) -> Bar:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if self.shown:
+            self.shown.stop()
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since it began."""
+        return time.monotonic() - self.started
+
+    def update(self, done: float, title: str | None = None) -> None:
+        """So much of the total is done, and what it says from now on."""
+        self.title = title or self.title
+        if self.shown is None and self.elapsed > PATIENCE and sys.stderr is not None and sys.stderr.isatty():
+            self.shown = _bar(self.title, self.total)
+        if self.shown:
+            self.shown.update(self.shown.task_ids[0], completed=done, description=self.title)
+
+
 def tracked(items: Sequence[T], title: str) -> Iterator[T]:
-    """The items one by one; the bar counts those that are done and leaves nothing behind."""
-    if sys.stderr is None or not sys.stderr.isatty():
-        yield from items
-        return
-    started, bar = time.monotonic(), None
-    try:
+    """The items one by one; the bar counts those that are done."""
+    with Bar(title, len(items)) as bar:
         for done, item in enumerate(items):
-            if bar is None and time.monotonic() - started > PATIENCE:
-                bar = _bar(title, len(items))
-            if bar:
-                bar.update(bar.task_ids[0], completed=done)
+            bar.update(done)
             yield item
-    finally:
-        if bar:
-            bar.stop()
 
 
-def _bar(title: str, total: int) -> Progress:
+def _bar(title: str, total: float) -> Progress:
     from rich.console import Console  # noqa: PLC0415  (slow to import)
     from rich.progress import Progress  # noqa: PLC0415
 

@@ -17,6 +17,7 @@ from .timing import Price, price
 
 if TYPE_CHECKING:
     from .compare import Comparison
+    from .explain import Explanation
     from .judging import Judgement
     from .kernel import Kernel
     from .objects import CodeBytes
@@ -108,16 +109,22 @@ def refusal(symbol: str, verdict: Verdict, example: tuple[int, ...] | None) -> s
 
 def comparison_table(comparison: Comparison, svg: Path | None) -> str:
     """All methods and compilers for one job, and what is to be said about them."""
-    rows = comparison.rows()
+    every = comparison.rows()
+    rows = [row for row in every if not row.public]
     heads = ("  method", "parameters", "body", "call", "bytes", "stack")
-    widest = len(str(max(number for row in rows for number in (row.call or 0, row.bytes))))
+    widest = len(str(max(number for row in rows for number in (row.call or 0, row.bytes or 0))))
     cells = []
     for row in rows:
         method = row.method if row.made_by == "sqgen" else f"{row.made_by} {row.method}"
-        figures = ("-" if number is None else str(number) for number in (row.body, row.call, row.bytes, row.stack))
         words = textwrap.wrap(row.parameters.replace(",", ", "), WIDTH // 5)  # long lists are folded at their commas
         parameters = "\n".join(line.replace(", ", ",") for line in words)
-        cells.append((f"{'*' if row.front else ' '} {method}", parameters, *(text.rjust(widest) for text in figures)))
+        figures = (_figure(number).rjust(widest) for number in (row.body, row.call, row.bytes, row.stack))
+        cells.append((f"{'*' if row.front else ' '} {method}", parameters, *figures))
+    others = [
+        (f"  {row.method}", _figure(row.body), _figure(row.call), _figure(row.bytes), row.note)
+        for row in every
+        if row.public
+    ]
     timing = comparison.request.contract.isa.timings[comparison.request.core.timing]
     basis = f"{timing.confirmed} counts the same" if timing.confirmed else "from the manual; no simulator confirms them"
     remarks = [
@@ -128,8 +135,48 @@ def comparison_table(comparison: Comparison, svg: Path | None) -> str:
         *([f"wrote {svg}"] if svg else []),
     ]
     wrapped = (line for text in remarks for line in textwrap.wrap(text, WIDTH, subsequent_indent="  "))
-    lines = [comparison.heading, "", _table(heads, cells), *wrapped]
+    public = [_table(("  public code", "body", "call", "bytes", "figures"), others)] if others else []
+    lines = [comparison.heading, "", _table(heads, cells), *public, *wrapped]
     return "\n".join(lines) + "\n"
+
+
+def _figure(number: int | None) -> str:
+    return "-" if number is None else str(number)
+
+
+def explanation_table(explanation: Explanation) -> str:
+    """Where a kernel's cycles go."""
+    from .explain import GROUPS  # noqa: PLC0415
+
+    kernel, rows = explanation.kernel, []
+    for name, roles in GROUPS.items():
+        share, floor = explanation.group(name), explanation.floor.get(name, 0)
+        if not share.count and not floor:
+            continue
+        rows.append((name, str(share.count), str(share.cycles), str(floor or ""), f"{share.cycles - floor:+}"))
+        here = [(role, explanation.roles[role]) for role in roles if role in explanation.roles]
+        if len(here) > 1:
+            rows += [(f"  {role}", str(share.count), str(share.cycles), "", "") for role, share in here]
+    body, call, least = kernel.price.body, kernel.price.call, sum(explanation.floor.values())
+    rows.append(("body", "", str(body), str(least), f"{body - least:+}"))
+    rows.append(("saved registers, return", "", str(call - body), "", ""))
+    rows.append(("call", "", str(call), "", ""))
+    heads = ("for", "instructions", "cycles", "floor", "above")
+    parts = []
+    for part in explanation.parts:
+        each = f"{part.cycles / part.products:.2f}" if part.products else ""
+        parts.append((part.heading, str(part.cycles), str(part.products or ""), each))
+    remarks = [
+        "floor: what schoolbook multiplication needs at least with all in registers; what is above it are ends of"
+        " blocks and stages, limbs that are loaded again, and products that find no pair of registers.  Karatsuba's"
+        " methods go below it in products, and pay with sums of parts.",
+        *(["the parts of a loop or a called function are counted each time"] if not kernel.compiled.straight else []),
+    ]
+    wrapped = [line for text in remarks for line in textwrap.wrap(text, WIDTH)]
+    parameters = "".join(f" -p {name}={value}" for name, value in kernel.compiled.plan.parameters)
+    title = f"{kernel.spec.bits}-bit {OPERATION[kernel.spec.contract.op]} for {kernel.spec.core.name}"
+    lines = [f"{title}: {kernel.compiled.plan.method}{parameters}", "", _table(heads, rows, numbers=True), *wrapped, ""]
+    return "\n".join([*lines, _table(("part", "cycles", "products", "each"), parts, numbers=True)])
 
 
 def check_table(judgement: Judgement) -> str:

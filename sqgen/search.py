@@ -1,11 +1,12 @@
-"""Search by simulated annealing for methods with many parameters, and for registers.  Run by `make search`.
+"""Search by simulated annealing for methods with many parameters, and for registers.
 
 Two stages for each size.  First the parameters: the method says what a random `change` of them is, and a plan is
 priced by its code without registers' names, and part of what a first placing loses, since the second stage gets the
 rest back.  Then, for the best plans, hints to the allocator: which register a stay should have (`allocate.py`).
 
-Everything hangs on the seed and on the answers that are there: the search begins with those of this size and of the
-sizes beside it, and writes a row only if it is better.  So it can be broken off, and goes on where it is run again.
+Work goes in *rounds*, each with a seed of its own, and as many at once as there are processors.  The rounds of a batch
+begin with the same answers, those of the next one also with what the batch has found; so what is found hangs on the
+seed, the number of rounds and the answers that are there, not on the machine.
 """
 
 from __future__ import annotations
@@ -13,75 +14,58 @@ from __future__ import annotations
 import functools
 import math
 import operator
+import os
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from typing import TypeVar
-
-import click
-from rich.progress import track
 
 from . import answers, frame, measure, methods
 from .allocate import Task, best_place, place
+from .anneal import Cooling, anneal
 from .compile import Compiled, compile_plan
 from .errors import UserError
 from .idioms import idioms
+from .kernel import TIMES
 from .plan import Plan
 from .residence import residence
 from .table import Core, Isa
 from .tables import isa
-from .tune import save
 
-State = TypeVar("State")
 Given = dict[str, str]  # parameters by name
 Hints = dict[int, int]  # register, by number, of stays
 
 HOT, COLD = 6.0, 0.4  # for parameters: of the order of what one change of a block costs
 WARM, COOL = 1.0, 0.1  # for hints
 REGAINED = 0.6  # of the cycles lost to places, what hints get back: measured, 0.5 at 192 bits to 0.9 at 128
-FINALISTS = 3  # plans whose registers are searched
-ACCESS = 2  # cycles of a load or store: only differences matter here
+FINALISTS = 2  # plans of a round whose registers are searched
+BATCH = 4  # rounds from the same start, on however many processors
 
 
 @dataclass(frozen=True)
-class Cooling:
-    """How many steps, and the cycles that may be lost in one, at first and at last."""
+class Budget:
+    """What a round may try: plans, places for each of the best of them; `deadline` as in `Cooling`."""
 
-    steps: int
-    hot: float
-    cold: float
-
-    def temperature(self, step: int) -> float:
-        return self.hot * math.pow(self.cold / self.hot, step / self.steps)
-
-
-def anneal(
-    start: State,
-    change: Callable[[State, random.Random], State],
-    price: Callable[[State], float],
-    cooling: Cooling,
-    rng: random.Random,
-) -> Iterator[tuple[float, State]]:
-    """Each state that was taken, with its price; a worse one is taken the more rarely the later it comes."""
-    current, cost = start, price(start)
-    yield cost, current
-    for step in range(cooling.steps):
-        candidate = change(current, rng)
-        new = price(candidate)
-        if new <= cost or rng.random() < math.exp((cost - new) / cooling.temperature(step)):
-            current, cost = candidate, new
-            yield cost, current
+    plans: int
+    places: int
+    deadline: float = math.inf
 
 
 @dataclass(frozen=True)
 class Job:
-    """The search for one method at one size."""
+    """The search for one method at one size: for the fewest cycles of a goal, `speed` or `call`, on one core."""
 
-    isa: Isa
+    isa_name: str
     op: str
     limbs: int
     method: str
-    seed: int
+    goal: str = "speed"
+    core_name: str | None = None
+
+    @property
+    def isa(self) -> Isa:
+        return isa(self.isa_name)
 
     @property
     def bits(self) -> int:
@@ -89,14 +73,16 @@ class Job:
 
     @property
     def core(self) -> Core:
-        return self.isa.core(self.isa.default_core)
+        return self.isa.core(self.core_name or self.isa.default_core)
 
     @property
     def way(self) -> methods.Searched:
         """The method; UserError for one whose parameters are not searched by chance."""
         found = methods.searched(self.method)
         if found is None:
-            raise UserError(f"`make answers` searches the parameters of {self.method}")
+            raise UserError(
+                f"the parameters of {self.method} are not searched by chance; `make answers` tries them all"
+            )
         return found
 
     def plan(self, given: Given) -> Plan:
@@ -104,13 +90,17 @@ class Job:
 
     def task(self, given: Given) -> tuple[int, Task]:
         """(cycles without what places cost, what is to be placed).  Raises UserError."""
-        (function,) = idioms(self.isa).lower(self.plan(given), self.isa).functions
+        which = self.isa
+        (function,) = idioms(which).lower(self.plan(given), which).functions
         found = residence(function)
-        task = Task.of(found, frame.prices(self.isa), self.isa.pairs())
-        accesses = sum(op.insn in ("load", "store") for op in function.ops) + sum(map(len, found.loads))
-        insns = [self.isa.insns[op.insn] for op in function.ops if op.insn in self.isa.insns]
-        own = sum(self.isa.cycles(insn, self.core) for insn in insns)
-        return own + ACCESS * accesses - sum(mate >= 0 for mate in task.mates), task
+        prices = frame.prices(which, self.core) if self.goal == "call" else {}
+        task = Task.of(found, prices, which.pairs())
+        load, store = (access(which, self.core, kind) for kind in ("load", "store"))
+        loads = sum(op.insn == "load" for op in function.ops) + sum(map(len, found.loads))
+        stores = sum(op.insn == "store" for op in function.ops)
+        insns = [which.insns[op.insn] for op in function.ops if op.insn in which.insns]
+        own = sum(which.cycles(insn, self.core) for insn in insns)
+        return own + load * loads + store * stores - sum(mate >= 0 for mate in task.mates), task
 
     def estimate(self, given: Given) -> float:
         """Cycles of a kernel whose places will be searched, infinite if it needs too many registers."""
@@ -121,7 +111,7 @@ class Job:
         placed = best_place(task, {})
         return cycles + placed.saves + (1 - REGAINED) * placed.broken
 
-    def parameters(self, starts: Sequence[Given], tries: int) -> list[Given]:
+    def parameters(self, starts: Sequence[Given], budget: Budget, seed: object) -> list[Given]:
         """The best parameters found, the best first."""
         known: dict[tuple[tuple[str, str], ...], float] = {}
 
@@ -131,48 +121,96 @@ class Job:
                 known[key] = self.estimate(given)
             return known[key]
 
-        rng = random.Random(f"{self.method} {self.op} {self.limbs} {self.seed}")
+        rng = random.Random(f"{self.method} {self.op} {self.limbs} {seed}")
         change = functools.partial(self.way.changed, self.limbs)
-        for _ in anneal(min(starts, key=price), change, price, Cooling(tries, HOT, COLD), rng):
+        cooling = Cooling(budget.plans, HOT, COLD, budget.deadline)
+        for _ in anneal(min(starts, key=price), change, price, cooling, rng):
             pass
-        return [dict(key) for key in sorted(known, key=lambda key: (known[key], key))[:FINALISTS]]
+        fitting = [key for key in known if known[key] < math.inf]
+        return [dict(key) for key in sorted(fitting, key=lambda key: (known[key], key))[:FINALISTS]]
 
-    def row(self, given: Given, tries: int) -> answers.Row:
-        """An answer: the parameters, the hints found for them if they help, and the cycles of a call."""
-        plan, (_, task) = self.plan(given), self.task(given)
-        found = {stay: task.registers[register] for stay, register in hints(task, tries, self.seed).items()}
-        plain, hinted = (measure.cycles(self.compiled(plan, each), self.core) for each in ({}, found))
-        if hinted < plain:
-            return {**given, answers.HINTS: answers.spelled(found), answers.CYCLES: hinted}
-        return {**given, answers.CYCLES: plain}
+    def row(self, given: Given, budget: Budget, seed: object) -> answers.Row:
+        """An answer: the parameters, and the hints found for them if they help."""
+        _, task = self.task(given)
+        found = hints(task, Cooling(budget.places, WARM, COOL, budget.deadline), f"{seed}")
+        named = answers.spelled({stay: task.registers[register] for stay, register in found.items()})
+        rows = [self.priced({**given, **({answers.HINTS: text} if text else {})}) for text in ("", named)]
+        return min(rows, key=self.cost)
 
-    def answer(self, plans: int, places: int) -> answers.Row:
-        """The best answer found, or the one there is."""
-        known = answers.rows(self.isa, self.method, self.op)
-        near = (str((self.limbs + more) * self.isa.limb_bits) for more in (0, -1, 1))
-        starts = [self.way.fitted(self.limbs, answers.given(known[bits])) for bits in near if bits in known]
-        starts.append(self.way.fitted(self.limbs, methods.defaults(self.method, self.limbs)))
-        rows = [self.row(given, places) for given in self.parameters(starts, plans)]
-        if str(self.bits) in known:
-            rows.append(self.priced(known[str(self.bits)]))
-        return min(rows, key=lambda row: int(row[answers.CYCLES]))
+    def priced(self, row: Mapping[str, str | int]) -> answers.Row:
+        """An answer with the cycles that it takes now, on the default core."""
+        price = measure.price(self.compiled(row), self.isa.core(self.isa.default_core))
+        return {**row, answers.CALL: price.call, answers.BODY: price.body}
 
-    def compiled(self, plan: Plan, hints: Mapping[int, str]) -> Compiled:
-        return compile_plan(plan, self.isa, lambda which: hints)
+    def cost(self, row: answers.Row) -> tuple[int, int]:
+        """What the goal wants small, on the core that is asked for, and then the other."""
+        price = measure.price(self.compiled(row), self.core)
+        return (price.call, price.body) if self.goal == "call" else (price.body, price.call)
 
-    def priced(self, row: answers.Row) -> answers.Row:
-        """An answer with the cycles that it takes now."""
-        given = answers.given(row)
-        found = answers.hints(self.isa, self.method, self.op, self.bits, given)
-        compiled = self.compiled(self.plan(given), found)
-        return {**row, answers.CYCLES: measure.cycles(compiled, self.core)}
+    def compiled(self, row: Mapping[str, str | int]) -> Compiled:
+        found = answers.read(str(row.get(answers.HINTS, "")))
+        return compile_plan(self.plan(answers.given(row)), self.isa, lambda plan: found)
+
+    def starts(self) -> list[Given]:
+        """Parameters to begin with: the answers for this size and those beside it, and the method's own."""
+        known = [
+            answers.parameters(self.isa, self.method, self.op, (self.limbs + more) * self.isa.limb_bits, goal)
+            for more in (0, -1, 1)
+            for goal in TIMES.values()
+        ]
+        own = methods.defaults(self.method, self.limbs)
+        found = [self.way.fitted(self.limbs, given) for given in [*filter(None, known), own]]
+        return [given for number, given in enumerate(found) if given not in found[:number]]
+
+    def before(self) -> answers.Row | None:
+        """The best of the answers that are there."""
+        rows = answers.rows(self.isa, self.method, self.op, self.bits)
+        return min(map(self.priced, rows), key=self.cost, default=None)
+
+    def round(self, starts: Sequence[Given], budget: Budget, seed: object) -> answers.Row | None:
+        """The best answer that one round finds, None if no plan fits the registers."""
+        rows = [self.row(given, budget, seed) for given in self.parameters(starts, budget, seed)]
+        return min(rows, key=self.cost, default=None)
 
 
-def hints(task: Task, tries: int, seed: int) -> Hints:
+def access(which: Isa, core: Core, kind: str) -> int:
+    """Cycles of an access to memory of a kind, `load` or `store`, with a displacement, as most are."""
+    insns = [insn for insn in which.insns.values() if insn.kind == kind and len(insn.operands) > 1]
+    return max(which.cycles(insn, core) for insn in insns)
+
+
+def search(job: Job, budgets: Iterator[Budget], seed: int) -> Iterator[answers.Row]:
+    """The best answer known after each batch of rounds, of which each has a budget; none while no plan fits."""
+    best, starts = job.before(), job.starts()
+    with ProcessPoolExecutor(min(BATCH, os.cpu_count() or 1)) as pool:
+        for number, budget in enumerate(budgets):
+            seeds = [f"{seed} {number} {each}" for each in range(BATCH)]
+            found = pool.map(job.round, [starts] * BATCH, [budget] * BATCH, seeds)
+            best = min(filter(None, [best, *found]), key=job.cost, default=None)
+            if best:
+                starts = [answers.given(best)]
+                yield best
+
+
+def rounds(batches: int, plans: int, places: int) -> Iterator[Budget]:
+    """So many batches of equal rounds."""
+    yield from [Budget(plans, places)] * batches
+
+
+def seconds(limit: float) -> Iterator[Budget]:
+    """Batches, each twice as long as the one before, until the time is up."""
+    deadline = time.monotonic() + limit
+    plans = 50
+    while time.monotonic() < deadline:
+        yield Budget(plans, 10 * plans, deadline)
+        plans *= 2
+
+
+def hints(task: Task, cooling: Cooling, seed: str) -> Hints:
     """Hints that make the places cheap, none of them idle."""
     size, stays = len(task.registers), len(task.births)
 
-    def price(found: Hints) -> float:
+    def price(found: Mapping[int, int]) -> float:
         return place(task, found).cost
 
     def change(found: Hints, rng: random.Random) -> Hints:
@@ -186,7 +224,7 @@ def hints(task: Task, tries: int, seed: int) -> Hints:
         return new
 
     start: Hints = {}
-    states = anneal(start, change, price, Cooling(tries, WARM, COOL), random.Random(seed))
+    states = anneal(start, change, price, cooling, random.Random(seed))
     best, found = min(states, key=operator.itemgetter(0))
     for stay in sorted(found):
         fewer = {other: register for other, register in found.items() if other != stay}
@@ -195,24 +233,12 @@ def hints(task: Task, tries: int, seed: int) -> Hints:
     return found
 
 
-@click.command()
-@click.option("--isa", "name", required=True, help="Instruction set.")
-@click.option("--method", required=True, help="A method whose parameters are searched by chance.")
-@click.option("--least", default=16, show_default=True, help="Smallest size in bits.")
-@click.option("--most", default=256, show_default=True, help="Largest size in bits.")
-@click.option("--plans", default=2000, show_default=True, help="Plans tried for a size.")
-@click.option("--places", default=10000, show_default=True, help="Hints tried for each of the best plans.")
-@click.option("--seed", default=1, show_default=True, help="Another one finds other answers.")
-def main(*, name: str, method: str, least: int, most: int, plans: int, places: int, seed: int) -> None:
-    """Search, and write each answer that is better than the one there is."""
-    which = isa(name)
-    (op,) = methods.method(method).OPS
-    for limbs in track(range(least // which.limb_bits, most // which.limb_bits + 1), description=f"{name}, {method}"):
-        job = Job(which, op, limbs, method, seed)
-        found = job.answer(plans, places)
-        save(which, method, op, {job.bits: found})
-        click.echo(f"{job.bits} bits: {found[answers.CYCLES]} cycles")
-
-
-if __name__ == "__main__":
-    main()
+def kept(which: Isa, op: str, limbs: int, method: str, rows: Sequence[answers.Row]) -> list[answers.Row]:
+    """The rows that are the best for some goal on some kind of core, each once, the shortest body first."""
+    found: list[answers.Row] = []
+    by_timing = {core.timing: core.name for core in reversed(list(which.cores.values())) if not core.lacks}
+    for core in dict.fromkeys([which.default_core, *by_timing.values()]):
+        for goal in TIMES:
+            row = min(rows, key=Job(which.name, op, limbs, method, goal, core).cost)
+            found += [row] if row not in found else []
+    return sorted(found, key=lambda row: (int(row[answers.BODY]), int(row[answers.CALL])))

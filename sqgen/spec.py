@@ -13,7 +13,12 @@ from .idioms import idioms
 from .table import Core, Isa
 from .tables import isa
 
-GOALS = ("speed", "size", "balanced")
+GOALS = {
+    "speed": "fewest cycles of the body, without saved registers, CALL and RET",
+    "call": "fewest cycles of a call",
+    "balanced": "least product of a call's cycles and bytes",
+    "size": "fewest bytes",
+}
 # Words that a C or C++ compiler, <stdint.h> or the assembler has taken.
 _TAKEN = frozenset(
     """alignas alignof and and_eq asm auto bitand bitor bool break case catch char class compl concept const const_cast
@@ -31,7 +36,8 @@ _TAKEN = frozenset(
 class Spec:
     """A request that makes sense.  `method` is a method's name or "auto"; limits are in bytes, None for none.
 
-    `allow_branches`: the code may branch on secrets, in arms that take equally long.
+    `allow_branches`: the code may branch on secrets, in arms that take equally long.  `hints`: which registers stays
+    should have, as in `answers.py`, "" for those that are known.
     """
 
     contract: Contract
@@ -43,6 +49,7 @@ class Spec:
     max_stack: int | None
     symbol: str
     allow_branches: bool = False
+    hints: str = ""
 
     @property
     def bits(self) -> int:
@@ -55,6 +62,8 @@ class Spec:
         ]
         parts.append(f"--method {self.method}")
         parts += [f"-p {name}={value}" for name, value in self.parameters]
+        if self.hints:
+            parts.append(f"--hints {self.hints.replace(' ', ',')}")
         if self.goal != "speed":
             parts.append(f"--goal {self.goal}")
         if self.max_bytes is not None:
@@ -86,6 +95,7 @@ def spec(
     max_stack: int | None = None,
     symbol: str | None = None,
     allow_branches: bool = False,
+    hints: str | None = None,
 ) -> Spec:
     """Check a request for an instruction set, or the one of that name.  Raises UserError that says what to change."""
     which = isa(which) if isinstance(which, str) else which
@@ -99,6 +109,11 @@ def spec(
         raise UserError("parameters belong to a method; name it with --method")
     if method != "auto":
         methods.values(method, given, 2 * what.limbs)
+    if hints is not None and not given:
+        raise UserError("hints are for one choice of parameters; give that with -p")
+    pairs = [hint.partition(":") for hint in (hints or "").split(",") if hints is not None]
+    if not all(re.fullmatch(r"[0-9]{1,9}", stay) and register in which.registers for stay, _, register in pairs):
+        raise UserError(f"hints are STAY:REGISTER,... as in 17:{which.registers[0]}, not '{(hints or '')[:40]}'")
     if goal not in GOALS:
         raise UserError(f"unknown goal '{goal}'; known: {', '.join(GOALS)}")
     for name, limit in (("--max-bytes", max_bytes), ("--max-stack", max_stack)):
@@ -110,5 +125,14 @@ def spec(
             f"'{name[:40]}' is no C identifier; a symbol has letters, digits and _, and is no keyword or macro"
         )
     return Spec(
-        what, chosen_core, method, tuple(sorted(given.items())), goal, max_bytes, max_stack, name, allow_branches
+        what,
+        chosen_core,
+        method,
+        tuple(sorted(given.items())),
+        goal,
+        max_bytes,
+        max_stack,
+        name,
+        allow_branches,
+        (hints or "").replace(",", " "),
     )

@@ -7,17 +7,17 @@ chance is involved: the same tree gives the same file.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import click
 from rich.progress import track
 
-from . import answers, measure, methods
+from . import answers, measure, methods, timing
 from .compile import compile_plan
 from .contract import OPS
 from .errors import UserError
-from .files import write_all
 from .methods import Parameter
+from .record import save
 from .table import Isa
 from .tables import isa
 
@@ -38,14 +38,32 @@ def tries(limbs: int) -> int:
 
 
 def cost(which: Isa, op: str, limbs: int, method: str, parameters: Given) -> int | None:
-    """Cycles of a call on the default core, None if it cannot be compiled: registers or reach do not suffice."""
+    """Cycles of the body on the default core, None if it cannot be compiled: registers or reach do not suffice."""
+    found = price(which, op, limbs, method, parameters)
+    return found.body if found else None
+
+
+def price(which: Isa, op: str, limbs: int, method: str, parameters: Given) -> timing.Price | None:
+    """What a kernel costs on the default core, None if it cannot be compiled."""
     known = functools.partial(answers.of_part, which)
     try:
         hints = functools.partial(answers.hints_of, which)
         compiled = compile_plan(methods.plan(op, limbs, method, parameters, known), which, hints)
     except UserError:
         return None
-    return measure.cycles(compiled, which.core(which.default_core))
+    return measure.price(compiled, which.core(which.default_core))
+
+
+def body(which: Isa, op: str, limbs: int, method: str, given: Given) -> int:
+    """Cycles of the body, `NEVER` for what cannot be compiled."""
+    return cost(which, op, limbs, method, given) or NEVER
+
+
+def row(which: Isa, op: str, limbs: int, method: str, given: Given) -> answers.Row:
+    """Parameters that can be compiled, as an answer."""
+    found = price(which, op, limbs, method, given)
+    assert found
+    return {**given, answers.CALL: found.call, answers.BODY: found.body}
 
 
 def neighbours(widths: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
@@ -116,13 +134,9 @@ def number(price: Price, limbs: int, parameter: Parameter, fixed: Given) -> Foun
     return cycles, {**fixed, parameter.name: str(value)}
 
 
-def tuned(which: Isa, op: str, limbs: int, method: str, before: Given) -> Found:
+def tuned(limbs: int, method: str, before: Given, price: Price) -> Found:
     """The best parameters found: those of the method's own points, or one parameter after the other, from the answer
     `before`, which was for the size below.  Words that no point names stay at their default."""
-
-    def price(parameters: Given) -> int:
-        return cost(which, op, limbs, method, parameters) or NEVER
-
     points = methods.points(method, limbs)
     if points != [EMPTY]:
         return min(((price(point), point) for point in points), key=lambda one: (one[0], list(one[1].items())))
@@ -135,15 +149,16 @@ def tuned(which: Isa, op: str, limbs: int, method: str, before: Given) -> Found:
 
 
 def best(which: Isa, op: str, limbs: int, names: Sequence[str], before: dict[str, Found]) -> dict[str, Found]:
-    """By method, (cycles of a call, parameters) of the best kernel found; `before`: the answers for the size below.
+    """By method, (cycles of the body, parameters) of the best kernel found; `before`: the answers for the size below.
 
     Parameters are searched only for methods that are not far behind without.
     """
-    found = {method: (cost(which, op, limbs, method, {}) or NEVER, EMPTY) for method in names}
+    found = {method: (body(which, op, limbs, method, EMPTY), EMPTY) for method in names}
     limit = HOPELESS * min(cycles for cycles, _ in found.values())
     for method, (cycles, _) in found.items():
         if methods.points(method, limbs) != [EMPTY] or (methods.method(method).PARAMETERS and cycles <= limit):
-            found[method] = tuned(which, op, limbs, method, before.get(method, (0, EMPTY))[1])
+            known = before.get(method, (0, EMPTY))[1]
+            found[method] = tuned(limbs, method, known, functools.partial(body, which, op, limbs, method))
     return {method: one for method, one in found.items() if one[0] < NEVER}
 
 
@@ -161,32 +176,10 @@ def main(name: str, names: tuple[str, ...], least: int, most: int) -> None:
         for limbs in track(range(least // which.limb_bits, most // which.limb_bits + 1), description=f"{name}, {op}"):
             found[limbs] = best(which, op, limbs, chosen, found.get(limbs - 1, {})) if chosen else {}
         for method in chosen:
-            rows = {
-                limbs * which.limb_bits: all_found[method] for limbs, all_found in found.items() if method in all_found
-            }
-            save(which, method, op, {bits: {**given, answers.CYCLES: cycles} for bits, (cycles, given) in rows.items()})
+            known = {limbs: all_found[method][1] for limbs, all_found in found.items() if method in all_found}
+            rows = {limbs * which.limb_bits: [row(which, op, limbs, method, given)] for limbs, given in known.items()}
+            save(which, method, op, rows)
     click.echo(f"wrote {answers.path(which)}")
-
-
-def save(which: Isa, method: str, op: str, new: Mapping[int, answers.Row]) -> None:
-    """Write the answers' file with new rows of a method; all others stay."""
-    lines = ["# Found by `make answers` and `make search`; sqgen/answers.py reads it."]
-    for each_op in OPS:
-        for each in methods.names(each_op):
-            rows = {int(bits): row for bits, row in answers.rows(which, each, each_op).items()}
-            if (each, each_op) == (method, op):
-                rows |= new
-            if rows:
-                lines += ["", f"[{each}.{each_op}]", *(f"{bits} = {text(rows[bits])}" for bits in sorted(rows))]
-    path = answers.path(which)
-    write_all(path.parent, {path.name: "\n".join(lines) + "\n"})
-    answers.forget()
-
-
-def text(row: Mapping[str, str | int]) -> str:
-    """One row as TOML."""
-    shown = (f'{key} = "{value}"' if isinstance(value, str) else f"{key} = {value}" for key, value in row.items())
-    return f"{{ {', '.join(shown)} }}"
 
 
 if __name__ == "__main__":

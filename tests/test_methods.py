@@ -52,7 +52,7 @@ def test_the_table_of_methods_shows_the_words() -> None:
 
 @pytest.mark.usefixtures("three_parameters")
 def test_the_search_changes_numbers_and_widths_and_leaves_words_alone() -> None:
-    cycles, found = tune.tuned(avr(), "sqr", 5, "sbd", {})
+    cycles, found = tune.tuned(5, "sbd", {}, lambda given: tune.body(avr(), "sqr", 5, "sbd", given))
     assert found.keys() == {"e", "block"}
     assert cycles == tune.cost(avr(), "sqr", 5, "sbd", found)
     single = [tune.cost(avr(), "sqr", 5, "sbd", {"block": str(width)}) or cycles for width in range(1, 10)]

@@ -8,14 +8,17 @@ from collections.abc import Mapping
 import pytest
 from conftest import avr
 
-from sqgen import methods, search
+from sqgen import anneal, answers, kernel, methods, search
 from sqgen.allocate import best_place
+from sqgen.anneal import Cooling
 from sqgen.errors import UserError
-from sqgen.search import Cooling, Job
+from sqgen.search import Budget, Job
+from sqgen.spec import spec
+from sqgen.tables import isa
 
 
-def job(limbs: int, method: str = "sweeps", seed: int = 1) -> Job:
-    return Job(avr(), "sqr", limbs, method, seed)
+def job(limbs: int, method: str = "sweeps", goal: str = "speed", core: str | None = None) -> Job:
+    return Job("avr", "sqr", limbs, method, goal, core)
 
 
 def start(limbs: int) -> dict[str, str]:
@@ -37,14 +40,14 @@ def test_parameters_of_one_size_fit_another(limbs: int) -> None:
 
 
 def test_the_same_seed_finds_the_same_and_it_is_better() -> None:
-    found = [job(10).parameters([start(10)], 100) for _ in range(2)]
+    found = [job(10).parameters([start(10)], Budget(300, 0), 1) for _ in range(2)]
     assert found[0] == found[1]
     assert job(10).estimate(found[0][0]) < job(10).estimate(start(10))
 
 
 def test_hints_make_no_kernel_slower_and_none_is_idle() -> None:
     _, task = job(14).task(start(14))
-    found = search.hints(task, 300, 1)
+    found = search.hints(task, Cooling(300, 1.0, 0.1), "1")
     registers = {stay: task.registers[register] for stay, register in found.items()}
     assert best_place(task, registers).cost <= best_place(task, {}).cost
     for stay in registers:
@@ -58,7 +61,7 @@ def test_a_plan_that_needs_too_many_registers_is_never_taken() -> None:
 
 
 def test_a_method_that_is_not_searched_by_chance_is_refused() -> None:
-    with pytest.raises(UserError, match="make answers"):
+    with pytest.raises(UserError, match="not searched by chance"):
         _ = job(8, "sbd").way
 
 
@@ -66,5 +69,44 @@ def test_annealing_takes_worse_states_early_and_only_better_ones_late() -> None:
     def change(state: int, rng: random.Random) -> int:
         return state + rng.choice((-1, 1))
 
-    visited = [state for _, state in search.anneal(5, change, abs, Cooling(400, 50.0, 0.01), random.Random(3))]
+    visited = [state for _, state in anneal.anneal(5, change, abs, Cooling(400, 50.0, 0.01), random.Random(3))]
     assert max(map(abs, visited)) > 5 and abs(visited[-1]) <= 3
+
+
+def test_a_search_is_decided_by_its_seed_and_never_loses_what_there_was() -> None:
+    what = job(6)
+    before = what.before()
+    assert before
+    found = [list(search.search(what, search.rounds(2, 20, 200), seed=7)) for _ in range(2)]
+    assert found[0] == found[1] and len(found[0]) == 2
+    assert what.cost(before) >= what.cost(found[0][0]) >= what.cost(found[0][1])
+
+
+def test_a_search_ends_when_its_time_is_up() -> None:
+    budgets = list(search.seconds(0.0))
+    assert budgets == []
+    first = next(search.seconds(5.0))
+    assert first.deadline < float("inf") and first.plans > 0
+    given = job(20).parameters([start(20)], Budget(10**6, 0, deadline=0.0), 1)
+    assert given == [start(20)]
+
+
+def test_each_goal_and_core_has_its_row_and_no_row_is_idle() -> None:
+    rows = [job(8, goal=goal).round([start(8)], Budget(30, 300), 3) for goal in ("speed", "call")]
+    known = [row for row in rows if row]
+    kept = search.kept(avr(), "sqr", 8, "sweeps", [*known, *known, job(8).priced(start(8))])
+    for goal in ("speed", "call"):
+        for core in ("atmega128", "atxmega32a4u", "avr128da48"):
+            what = job(8, goal=goal, core=core)
+            assert min(map(what.cost, kept)) == min(map(what.cost, [*known, job(8).priced(start(8))]))
+    assert len(kept) == len({str(row) for row in kept})
+
+
+@pytest.mark.parametrize("core", ["atmega128", "atxmega128a4u", "avr128da48"])
+@pytest.mark.parametrize("goal", ["speed", "call"])
+def test_auto_takes_no_answer_that_is_slower_on_the_core_asked_for(core: str, goal: str) -> None:
+    asked = spec("avr", 96, goal=goal, core=core)
+    least = kernel.rank(asked, kernel.choose(asked))
+    for name, row in answers.known(isa("avr"), "sqr", 96):
+        one = spec("avr", 96, goal=goal, core=core, method=name, parameters=answers.given(row))
+        assert least <= kernel.rank(one, kernel.choose(one))

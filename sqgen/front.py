@@ -1,0 +1,101 @@
+"""What nothing else beats at a size: small code and little stack, not only speed.  Run by `make answers`.
+
+All methods are made with the parameters that the search found and with those that make them small; the rows stay of
+which no other is as good in cycles, bytes and stack.  They go to `schedules/answers/<isa>-front.toml`, for some sizes;
+a request for another size tries what is there for the nearest one.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+
+import click
+from rich.progress import track
+
+from . import answers, kernel, measure, methods
+from .compile import compile_plan
+from .contract import OPS
+from .errors import UserError
+from .files import write_all
+from .record import text
+from .spec import spec
+from .table import Isa
+from .tables import isa
+
+WORSE = 1.01  # times the cycles of another row that is no larger: not worth a row
+COSTS = (answers.BODY, answers.CALL, answers.BYTES, answers.STACK)
+Job = tuple[str, str, int]  # instruction set, operation, bits
+
+
+def candidates(which: Isa, op: str, bits: int) -> Iterator[answers.Row]:
+    """All that may be on the front, each with its `method`."""
+    for name in methods.names(op):
+        small: list[answers.Row] = [{**given} for given in methods.compact(name, bits // which.limb_bits)]
+        for row in [{}, *answers.rows(which, name, op, bits), *small]:
+            yield {answers.METHOD: name, **row}
+
+
+def priced(which: Isa, op: str, bits: int, row: answers.Row) -> answers.Row | None:
+    """The row with its costs, None if it cannot be compiled."""
+    asked = spec(which, bits, op=op)
+    try:
+        plan = kernel.plan(asked, str(row[answers.METHOD]), answers.given(row))
+        compiled = compile_plan(plan, which, functools.partial(kernel.hints, which, plan, row))
+    except UserError:
+        return None
+    price = measure.price(compiled, asked.core)
+    costs = (price.body, price.call, len(compiled.image), measure.stack(compiled, asked.core))
+    return {**row, **dict(zip(COSTS, costs, strict=True))}
+
+
+def front(rows: Sequence[answers.Row]) -> list[answers.Row]:
+    """The rows that no other makes idle, the shortest body first."""
+    ordered = sorted(rows, key=lambda row: [int(row[cost]) for cost in COSTS])
+    found: list[answers.Row] = []
+    for row in ordered:
+        if not any(idle(row, other) for other in found):
+            found.append(row)
+    return found
+
+
+def idle(row: answers.Row, other: answers.Row) -> bool:
+    """Whether another row is no larger and about as fast."""
+    body, call, size, stack = (int(row[cost]) for cost in COSTS)
+    its_body, its_call, its_size, its_stack = (int(other[cost]) for cost in COSTS)
+    return its_size <= size and its_stack <= stack and its_body <= WORSE * body and its_call <= WORSE * call
+
+
+def job(what: Job) -> list[answers.Row]:
+    """The front of a size."""
+    name, op, bits = what
+    which = isa(name)
+    rows = [priced(which, op, bits, row) for row in candidates(which, op, bits)]
+    return front([row for row in rows if row])
+
+
+@click.command()
+@click.option("--isa", "name", required=True, help="Instruction set.")
+@click.option("--step", default=32, show_default=True, help="Bits from size to size.")
+@click.option("--least", default=32, show_default=True, help="Smallest size in bits.")
+@click.option("--most", default=1024, show_default=True, help="Largest size in bits.")
+def main(name: str, step: int, least: int, most: int) -> None:
+    """Make all candidates, and write the file."""
+    which = isa(name)
+    jobs = [(name, op, bits) for op in OPS for bits in range(most, least - 1, -step)]
+    with ProcessPoolExecutor() as pool:
+        found = dict(zip(jobs, track(pool.map(job, jobs), total=len(jobs), description=name), strict=True))
+    known = {(name, op, bits): rows for op in OPS for bits, rows in answers.fronts(which, op).items()}
+    path = answers.front_path(which)
+    lines = ["# Found by `make answers`; sqgen/front.py says what it is."]
+    for op in OPS:
+        lines += ["", f"[{op}]"]
+        for each in sorted(each for each in known | found if each[1] == op):
+            lines += [f"{each[2]} = [", *(f"  {text(row)}," for row in (known | found)[each]), "]"]
+    write_all(path.parent, {path.name: "\n".join(lines) + "\n"})
+    click.echo(f"wrote {path}")
+
+
+if __name__ == "__main__":
+    main()

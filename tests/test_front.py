@@ -1,0 +1,81 @@
+"""The front: what small code and little stack cost, as recorded; requests take the best of it."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from conftest import avr
+
+from sqgen import answers, front, kernel, measure
+from sqgen.answers import Row
+from sqgen.contract import OPS
+from sqgen.front import COSTS
+from sqgen.public import public
+from sqgen.spec import GOALS, spec
+
+RECORDED = [(op, bits, row) for op in OPS for bits, rows in answers.fronts(avr(), op).items() for row in rows]
+SAMPLE = [each for each in RECORDED if each[1] in (32, 96, 224)]
+
+
+def costs(row: Row) -> tuple[int, ...]:
+    return tuple(int(row[cost]) for cost in COSTS)
+
+
+@pytest.mark.parametrize(("op", "bits", "row"), SAMPLE, ids=lambda each: str(each)[:60])
+def test_a_row_costs_what_was_recorded(op: str, bits: int, row: Row) -> None:
+    again = front.priced(avr(), op, bits, row)
+    assert again and costs(again) == costs(row)
+
+
+@pytest.mark.parametrize("op", OPS)
+def test_no_row_beats_another_in_everything(op: str) -> None:
+    for rows in answers.fronts(avr(), op).values():
+        for row in rows:
+            assert not any(o != row and all(a <= b for a, b in zip(costs(o), costs(row), strict=True)) for o in rows)
+
+
+@pytest.mark.parametrize("op", OPS)
+def test_the_points_of_all_goals_are_beaten_by_no_public_code_in_both_cycles_and_bytes(op: str) -> None:
+    fronts = answers.fronts(avr(), op)
+    for bits in (128, 160, 192, 224, 256, 384, 512, 768, 1024):
+        others = [other for other in public(avr(), op) if other.bits == bits and other.bytes and not other.signs]
+        for goal in GOALS:
+            asked = spec(avr(), bits, op=op, goal=goal)
+            best = min(fronts[bits], key=lambda row: kernel.ranked(asked, *costs(row)[:3]))
+            body, _, size, _ = costs(best)
+            assert not [other.who for other in others if other.body <= body and (other.bytes or 0) <= size], (
+                bits,
+                goal,
+            )
+
+
+@pytest.mark.parametrize("goal", GOALS)
+@pytest.mark.parametrize(("op", "bits"), [("sqr", 128), ("mul", 128), ("sqr", 224), ("sqr", 232), ("mul", 200)])
+def test_a_goal_is_met_in_two_seconds(op: str, bits: int, goal: str) -> None:
+    kernel.make(spec(avr(), 64, op=op))
+    started = time.process_time()
+    kernel.make(spec(avr(), bits, op=op, goal=goal))
+    assert time.process_time() - started < 2
+
+
+@pytest.mark.parametrize(("op", "bits"), [("sqr", 128), ("mul", 96)])
+def test_limits_choose_the_fastest_that_fits(op: str, bits: int) -> None:
+    for row in answers.fronts(avr(), op)[bits]:
+        body, _, size, stack = costs(row)
+        made = kernel.make(spec(avr(), bits, op=op, max_bytes=size, max_stack=stack))
+        assert made.size <= size and made.verdict.stack <= stack and made.price.body <= body
+
+
+def test_stack_is_measured_as_the_proof_sees_it() -> None:
+    for method, more in (("sbd", {}), ("karatsuba-squaring", {"levels": "2", "parts": "calls"})):
+        made = kernel.make(spec(avr(), 128, method=method, parameters=more))
+        assert measure.stack(made.compiled, made.spec.core) == made.verdict.stack
+
+
+def test_a_row_about_as_fast_and_no_larger_makes_another_idle() -> None:
+    def row(*figures: int) -> Row:
+        return dict(zip(COSTS, figures, strict=True))
+
+    rows = [row(1000, 1050, 500, 10), row(1005, 1055, 500, 10), row(1005, 1055, 400, 10), row(900, 990, 900, 10)]
+    assert front.front(rows) == [row(900, 990, 900, 10), row(1000, 1050, 500, 10), row(1005, 1055, 400, 10)]
