@@ -22,7 +22,6 @@ from sqgen.errors import UserError
 from sqgen.methods import Parameter, Values
 from sqgen.plan import Block, Difference, Part, Plan, Recombine, Slice, Step
 
-from . import karatsuba
 from .karatsuba import enough, rolled
 
 TITLE = "Karatsuba squaring, three squares"
@@ -55,13 +54,19 @@ SHARED = 8  # limbs of a square that a function has in registers, operand and re
 def points(n: int) -> list[dict[str, str]]:
     """Levels down to parts of some limbs, the innermost in place or called, or the best of its own kind called; the
     likely best ones first."""
+    first = int(likely(n)["levels"])
+    found = [
+        {"levels": str(levels), "parts": parts, "recombine": "unrolled"}
+        for levels in (first, first + 1)
+        for parts, outer in (("inline", levels - 1), ("calls", levels))
+        if n >> levels >= 4 and -(-n >> outer) < STREAMED.stop
+    ]
     streamed = [
         {"leaf": "streamed-karatsuba", "levels": str(levels), "parts": "calls", "recombine": "unrolled"}
-        for levels in range(1, 6)
+        for levels in (first, first + 1)
         if -(-n >> levels) in STREAMED
     ]
-    found = [*karatsuba.points(n), *streamed]
-    return sorted(found, key=lambda point: point != likely(n))
+    return sorted([*found, *streamed], key=lambda point: point != likely(n)) or [{}]
 
 
 def likely(n: int) -> dict[str, str]:

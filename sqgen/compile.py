@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -115,9 +116,11 @@ def layout(functions: Sequence[Function], isa: Isa) -> tuple[Line, ...]:
         name, op = code[far]
         hop, over = Label(f"hop{len(code)}"), Label(f"over{len(code)}")
         jump = [("", Op("label", (hop,))), ("", Op(isa.jump, (Label(_target(name, op, places)),)))]
-        at = _nearest(_ends(code, isa), code, far, addresses, places, isa)
+        way = addresses[far], places[_target(name, op, places)]
+        reaches = functools.partial(_within, op, way[0], isa)
+        at = _nearest(_ends(code, isa), addresses, way, reaches)
         if at is None:
-            at = _nearest(_straight(code, places, addresses, isa), code, far, addresses, places, isa)
+            at = _nearest(_straight(code, places, addresses, isa), addresses, way, reaches)
             jump = [("", Op(isa.jump, (over,))), *jump, ("", Op("label", (over,)))]
         if at is None:
             break  # and the assembler says by how much
@@ -160,30 +163,27 @@ def _reaches(name: str, op: Op, at: int, places: Mapping[str, int], isa: Isa) ->
     """Whether an operation at `at` reaches what it goes to."""
     if op.insn == "label" or not any(isinstance(arg, Label) for arg in op.args):
         return True
+    return _within(op, at, isa, places[_target(name, op, places)])
+
+
+def _within(op: Op, at: int, isa: Isa, target: int) -> bool:
+    """Whether a jump, branch or call at `at` reaches an address."""
     operand = isa.insns[op.insn].operands[-1]
-    distance = places[_target(name, op, places)] - at - isa.insns[op.insn].size
-    return operand.low <= distance // operand.scale < -operand.low
+    return operand.low <= (target - at - isa.insns[op.insn].size) // operand.scale < -operand.low
 
 
 def _nearest(
-    indices: Iterable[int],
-    code: Sequence[tuple[str, Op]],
-    far: int,
-    addresses: Sequence[int],
-    places: Mapping[str, int],
-    isa: Isa,
+    indices: Iterable[int], addresses: Sequence[int], way: tuple[int, int], reaches: Callable[[int], bool]
 ) -> int | None:
-    """Of some indices in the code the one nearest to the target of the operation `far` which that reaches."""
-    name, op = code[far]
-    target = places[_target(name, op, places)]
-    here = Op(op.insn, (Label("here"),))
+    """Of some indices in the code, one on the `way` from an address to another, as far on it as is reached."""
+    begin, target = way
     found = [
         (abs(addresses[index] - target), index)
         for index in indices
-        if all(_reaches("", here, addresses[far], {"here": addresses[index] + more}, isa) for more in (0, ROOM))
+        if all(reaches(addresses[index] + more) for more in (0, ROOM))
     ]
     nearest = min(found, default=None)
-    return nearest[1] if nearest and nearest[0] + PROGRESS < abs(addresses[far] - target) else None
+    return nearest[1] if nearest and nearest[0] + PROGRESS < abs(begin - target) else None
 
 
 def _ends(code: Sequence[tuple[str, Op]], isa: Isa) -> Iterator[int]:
