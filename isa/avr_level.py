@@ -13,7 +13,7 @@ from sqgen.plan import Block, Difference, Part, Plan, Recombine, Slice
 
 from .avr_address import moves, reserve, stack_pointer_to
 from .avr_karatsuba import in_arms
-from .avr_registers import LOW, POINTERS, pointers
+from .avr_registers import HIGH, LOW, POINTERS, pointers
 from .avr_unrolled import SECOND, ZERO, Unrolled, difference
 
 
@@ -28,13 +28,13 @@ class Level:
         self.registers = len(pool)
         self.walks = pointers(plan)
         self.above_m: list[str] = []  # what lies on M, byte by byte
-        self.sign: Virtual | None = None
+        self.sign: Virtual | str | None = None  # of the last difference, or of M
 
     def all_steps(self) -> None:
         """From the pointers in registers to the whole result."""
         self.save()
         if self.plan.limbs % 2:
-            self.clear_zero()
+            self.build.emit("eor", ZERO, ZERO)
         for step in self.plan.steps:
             match step:
                 case Block(title):
@@ -47,9 +47,6 @@ class Level:
                     self.call(step)
                 case Recombine():
                     self.recombine(step)
-
-    def clear_zero(self) -> None:
-        self.build.emit("eor", ZERO, ZERO)
 
     def save(self) -> None:
         """Reserve the frame and push the pointers."""
@@ -79,7 +76,9 @@ class Level:
             build.mark("point", "Y", Memory(step.left.name, 0))
             build.mark("release", *POINTERS[pointer])
             self.registers += 2
-        sign = difference(build, step, self.registers - 1 - (self.sign is not None))
+        in_r1 = not self.sign and not self.plan.limbs % 2
+        sign = HIGH if in_r1 else build.limb("borrow")
+        difference(build, step, self.registers - (not in_r1) - isinstance(self.sign, Virtual), sign)
         if self.sign:
             build.emit("eor", sign, self.sign, comment="all ones if M is to be added")
         self.sign = sign
@@ -142,7 +141,6 @@ class Level:
         if step.signs:
             sign = build.limb("sign")
             build.emit("pop", sign)
-        self.clear_zero()
         if sign and step.branched:
             in_arms(build, sign, lambda added: self.arm(step, None, added=added, lent=()))
         else:

@@ -46,7 +46,7 @@ def near(build: Builder, base: str, first: int, last: int) -> None:
     build.mark("near", Memory(base, first), Memory(base, last))
 
 
-def put(build: Builder, base: str, first: int, limbs: Sequence[Virtual]) -> None:
+def put(build: Builder, base: str, first: int, limbs: Sequence[Virtual | str]) -> None:
     """Store limbs side by side."""
     for offset, limb in enumerate(limbs, first):
         build.memory("store", limb, Memory(base, offset))
@@ -59,7 +59,9 @@ class Chain:
     names: tuple[str, str]
     addend: Callable[[int], Virtual | str]  # of the limb with this index, in a register
 
-    def run(self, build: Builder, limbs: Sequence[Virtual], indices: Sequence[int], carry: Flag | None) -> Flag | None:
+    def run(
+        self, build: Builder, limbs: Sequence[Virtual | str], indices: Sequence[int], carry: Flag | None
+    ) -> Flag | None:
         """Go on by the limbs of these indices; the carry."""
         for limb, index in zip(limbs, indices, strict=True):
             addend = self.addend(index)
@@ -80,14 +82,13 @@ def room(half: int, registers: int) -> tuple[int, int]:
     )
 
 
-def difference(build: Builder, step: Difference, registers: int) -> Virtual:
-    """|low - high| of an operand's halves, stored where the step says; its sign as a mask.
+def difference(build: Builder, step: Difference, registers: int, mask: Virtual | str) -> None:
+    """|low - high| of an operand's halves, stored where the step says; its sign as a `mask`.
 
     The upper limbs stay in registers until the sign is known; those that find none are stored, and loaded again.
     """
     low, high, into, half = step.left, step.right, step.into, step.into.count
     first = max(0, half - registers)
-    mask: Virtual | None = None
     waiting: list[Virtual] = []
 
     def subtrahend(index: int) -> Virtual | str:
@@ -102,20 +103,17 @@ def difference(build: Builder, step: Difference, registers: int) -> Virtual:
         there = [index for index in group if index < high.count]
         if there:
             near(build, high.name, high.first + there[0], high.first + there[-1])
-        carry = build.emit("lsr", mask) if mask else None
+        carry = build.emit("lsr", mask) if group[0] else None
         carry = Chain(SUBTRACT, subtrahend).run(build, limbs, group, carry)
-        mask = mask or build.limb("borrow")
         build.emit("sbc", mask, mask, takes=carry, fresh=True)
         if group[-1] < half - 1:
             put(build, into.name, into.first + group[0], limbs)
         else:
             waiting = limbs
-    assert mask is not None
     negate(build, mask, into.first, first, waiting)
-    return mask
 
 
-def negate(build: Builder, mask: Virtual, column: int, stored: int, limbs: Sequence[Virtual]) -> None:
+def negate(build: Builder, mask: Virtual | str, column: int, stored: int, limbs: Sequence[Virtual]) -> None:
     """Negate a number if the mask is all ones: so many `stored` limbs at `column`, and others that are to be."""
     carry: Flag | None = None
     near(build, "r", column, column + stored + len(limbs) - 1)
@@ -151,7 +149,8 @@ class Unrolled:
         self.sign, self.lent = sign, lent
         self.names = {SUM: ADD, MORE: ADD, LESS: ADD if added else SUBTRACT}
         self.free = registers - 1 - (sign is not None)  # beside the tape
-        self.aside, self.group = room(self.half, self.free)
+        self.spare = [HIGH] if 2 * self.rest >= self.half else []  # no zero is needed while A is added
+        self.aside, self.group = room(self.half, self.free + len(self.spare))
         self.short = 2 * self.half <= REACHED  # one pointer reaches B and C, then C and D
         self.far = "r" if self.short else SECOND
         self.tape = Tape(build, MORE)
@@ -165,11 +164,15 @@ class Unrolled:
         return range(3 * self.half, 2 * (self.half + self.rest))
 
     def all_steps(self) -> None:
+        if not self.spare:
+            self.build.emit("eor", ZERO, ZERO)
         if self.short:
             near(self.build, "r", self.half, min(3 * self.half, 2 * (self.half + self.rest)) - 1)
         for group in groups(range(self.aside), self.free):
             self.lower_aside(group)
         self.lower_waiting(range(self.aside, self.half))
+        if self.spare:
+            self.build.emit("eor", ZERO, ZERO)
         lent = self.lent if self.short else ()
         if lent:
             self.build.mark("release", *lent)
@@ -205,7 +208,8 @@ class Unrolled:
             self.put_away()
             near(build, SECOND, indices[0], indices[-1])
         for group in groups(indices, self.group):
-            limbs = [build.limb(f"r{self.half + index}") for index in group]
+            others = [build.limb(f"r{self.half + index}") for index in group[len(self.spare) :]]
+            limbs: list[Virtual | str] = [*self.spare, *others]
             for limb, index in zip(limbs, group, strict=True):
                 load(build, limb, SECOND, index)
             self.turns({MORE: lambda index: self.waiting[index - self.aside], LESS: self.next_of_m}, limbs, group)
@@ -287,7 +291,10 @@ class Unrolled:
     # ---- chains ---------------------------------------------------------------------------------------------------
 
     def turns(
-        self, chains: Mapping[int, Callable[[int], Virtual | str]], limbs: Sequence[Virtual], indices: Sequence[int]
+        self,
+        chains: Mapping[int, Callable[[int], Virtual | str]],
+        limbs: Sequence[Virtual | str],
+        indices: Sequence[int],
     ) -> None:
         """These chains go on by some limbs, in the order in which the tape is moved least."""
         for which in self.tape.nearest(chains):
@@ -299,7 +306,8 @@ class Unrolled:
     def first_carry(self, which: int) -> Flag | None:
         """What a chain begins with."""
         if which == LESS and self.sign:
-            return self.build.emit("cp", ZERO, self.sign, comment="one is borrowed for a negative M")
+            self.build.emit("mov", LOW, self.sign)
+            return self.build.emit("lsr", LOW, comment="one is borrowed for a negative M")
         return None
 
     def put_away(self) -> None:
