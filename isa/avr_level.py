@@ -1,11 +1,13 @@
 """One level of Karatsuba on AVR whose parts are functions, written out.
 
-The frame on the stack, from the top: the pointers b, a, r, each low byte first; the sign of M, if there is one; M.
+The frame on the stack, from the top: the pointers r, b, a, each low byte first, but r below the others if it is needed
+to the end, since the parts do not leave it where one knows; the sign of M, if there is one; M.
 What is needed for the last time is popped, M as its limbs are used: so nothing is left of the frame at the end.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 
 from sqgen.code import Builder, Label, Memory, Virtual
@@ -14,7 +16,25 @@ from sqgen.plan import Block, Difference, Part, Plan, Recombine, Slice
 from .avr_address import moves, reserve, stack_pointer_to
 from .avr_karatsuba import in_arms
 from .avr_registers import HIGH, LOW, POINTERS, pointers
-from .avr_unrolled import SECOND, ZERO, Unrolled, difference
+from .avr_unrolled import REACHED, SECOND, ZERO, Unrolled, difference
+
+
+def whole_turns(step: Recombine, plan: Plan) -> bool:
+    """Whether a loop can do the last step of a plan: the limbs of both halves make whole turns."""
+    return bool(step.turn) and plan.limbs % (2 * step.turn) == 0
+
+
+def left(plan: Plan) -> int | None:
+    """The limb of the result at which a function that forms a plan leaves its pointer, None if that is not settled."""
+    last = next((step for step in plan.steps if isinstance(step, Recombine)), None)
+    if any(part.called for part in plan.parts()):
+        return 2 * last.half if last and last.half <= REACHED and not whole_turns(last, plan) else None
+    if pointers(plan)["r"] == "X":
+        return 2 * plan.limbs - 1
+    return 0 if 2 * plan.limbs <= REACHED else None
+
+
+LATER = 2  # calls after M's
 
 
 class Level:
@@ -28,6 +48,7 @@ class Level:
         self.registers = len(pool)
         self.walks = pointers(plan)
         self.above_m: list[str] = []  # what lies on M, byte by byte
+        self.kept: deque[tuple[str, int]] = deque()  # where calls to come leave the result's pointer
         self.sign: Virtual | str | None = None  # of the last difference, or of M
 
     def all_steps(self) -> None:
@@ -43,8 +64,10 @@ class Level:
                     self.difference(step)
                 case Part() if step.into.name == "m":
                     self.call_middle(step)
+                case Part() if step.into.first:
+                    self.call_high(step)
                 case Part():
-                    self.call(step)
+                    self.call_low(step)
                 case Recombine():
                     self.recombine(step)
 
@@ -53,10 +76,20 @@ class Level:
         (last,) = (step for step in self.plan.steps if isinstance(step, Recombine))
         self.above_m = ["sign"] if last.signs else []
         self.build.raw(reserve(2 * last.half + len(self.above_m)))
-        for base, pointer in self.walks.items():
+        self.kept = deque(self.ends())
+        for base, pointer in sorted(self.walks.items(), key=lambda walk: (walk[0] == "r") == bool(self.kept)):
             for register in reversed(POINTERS[pointer]):
                 self.build.emit("push", register)
                 self.above_m.append(base)
+
+    def ends(self) -> list[tuple[str, int]]:
+        """(pointer register, limb) where L and H leave the result's pointer, if that is known of both."""
+        found = [
+            (pointers(part.plan)["r"], part.into.first + at)
+            for part in self.plan.parts()
+            if part.into.name == "r" and (at := left(part.plan)) is not None
+        ]
+        return found if len(found) == LATER else []
 
     def slot(self, name: str) -> int:
         """Where something lies, its lowest byte, in bytes above the stack pointer."""
@@ -104,19 +137,38 @@ class Level:
         build.raw(moves(wanted["r"], len(self.above_m) + 1))
         build.mark("rcall", self.called(step.plan))
 
-    def call(self, step: Part) -> None:
-        """L, or H, which is the last: the operands' pointers are popped."""
-        wanted, build = pointers(step.plan), self.build
-        slices = {"r": step.into, "a": step.left, "b": step.right}
-        last = step.into.first > 0
-        loaded = ["r"] if last else list(wanted)
+    def call_low(self, step: Part) -> None:
+        """L.  The result's pointer is popped if the parts leave it where it can be used again."""
+        build, wanted = self.build, pointers(step.plan)
+        slices = {wanted[base]: where for base, where in (("a", step.left), ("b", step.right)) if base in wanted}
+        if self.kept:
+            self.pop(wanted["r"])
+        else:
+            slices[wanted["r"]] = step.into
         build.raw(stack_pointer_to("Y"))
-        self.load_pointers({wanted[base]: slices[base] for base in loaded})
-        for base in reversed(list(self.walks)):
-            if base not in loaded:
-                self.pop(wanted[base])
-                build.raw(moves(wanted[base], slices[base].first))
+        self.load_pointers(slices)
         build.mark("rcall", self.called(step.plan))
+
+    def call_high(self, step: Part) -> None:
+        """H.  The operands' pointers are popped."""
+        build, wanted = self.build, pointers(step.plan)
+        if self.kept:
+            self.take_over(wanted["r"], step.into.first)
+        else:
+            build.raw(stack_pointer_to("Y"))
+            self.load_pointers({wanted["r"]: step.into})
+        slices = {"a": step.left, "b": step.right}
+        for base in reversed([base for base in self.walks if base in slices]):
+            self.pop(wanted[base])
+            build.raw(moves(wanted[base], slices[base].first))
+        build.mark("rcall", self.called(step.plan))
+
+    def take_over(self, pointer: str, limb: int) -> None:
+        """Let a register point at a limb of the result, from where the last call left its pointer."""
+        known, at = self.kept.popleft()
+        if known != pointer:
+            self.build.emit("movw", POINTERS[pointer][0], POINTERS[known][0])
+        self.build.raw(moves(pointer, limb - at))
 
     def load_pointers(self, slices: dict[str, Slice]) -> None:
         """Let pointer registers point at slices of the operands and the result, by way of Y at the stack pointer."""
@@ -136,7 +188,10 @@ class Level:
     def recombine(self, step: Recombine) -> None:
         """Z and the sign from the stack, then L + H - M or, with a negative M, L + H + M."""
         build = self.build
-        self.pop("Z")
+        if self.kept:
+            self.take_over("Z", 0)
+        else:
+            self.pop("Z")
         sign: Virtual | None = None
         if step.signs:
             sign = build.limb("sign")

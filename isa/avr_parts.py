@@ -29,7 +29,7 @@ from .avr_karatsuba import (
     stored_difference,
 )
 from .avr_leaf import Leaf, operands, store
-from .avr_level import Level
+from .avr_level import Level, left, whole_turns
 from .avr_recombine import Recombination
 from .avr_registers import HIGH, POINTERS, pointers, pool
 from .avr_runs import clear
@@ -39,11 +39,6 @@ from .avr_stream import Stream
 FAR = 300  # products after which a call no longer reaches what stands behind them
 FEW = 4  # turns of a loop that are better written out
 FITTING = 8  # limbs of a half whose M fits the registers
-
-
-def whole_turns(step: Recombine, plan: Plan) -> bool:
-    """Whether a loop can do the last step of a plan: the limbs of both halves make whole turns."""
-    return bool(step.turn) and plan.limbs % (2 * step.turn) == 0
 
 
 class Module:
@@ -110,6 +105,9 @@ class Module:
             self.names[plan.key] = Label(f"{plan.op}{plan.limbs * self.isa.limb_bits}")
             build = Builder(self.isa)
             self.body(build, plan)
+            end = left(plan)
+            if end is not None:
+                build.mark("walk", Memory("r", end))
             build.emit("ret")
             self.functions.append(self.function(self.names[plan.key].name, build, plan))
         return self.names[plan.key]
