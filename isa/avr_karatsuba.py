@@ -227,3 +227,19 @@ def negate_stored(loop: Loop, where: Slice, sign: Virtual, zero: Virtual) -> Non
         store(loop.build, where.first + group.start, limbs)
 
     loop.walking(where.name).keeping(zero, sign, chain.mask).over(where.count, {where.name: where.first}, negate_group)
+
+
+def in_arms(build: Builder, sign: Virtual, arm: Callable[[bool], None]) -> None:
+    """M subtracted in one arm and added in another, which take the same cycles: the way into the first one is a branch
+    taken (2), out of it a jump (2); into the second one a branch not taken (1), a jump (2) and NOP (1)."""
+    subtract, add, done = build.label("subtract"), build.label("add"), build.label("done")
+    build.emit("and", sign, sign, comment="all ones if M is to be added")
+    build.mark("breq", subtract)
+    build.mark("rjmp", add)
+    build.mark("label", subtract)
+    arm(False)
+    build.mark("rjmp", done)
+    build.mark("label", add)
+    build.emit("nop", comment="as long as the other arm")
+    arm(True)
+    build.mark("label", done)

@@ -23,11 +23,13 @@ from .avr_karatsuba import (
     Buffer,
     Loop,
     Source,
+    in_arms,
     limbs_of,
     resident_difference,
     stored_difference,
 )
 from .avr_leaf import Leaf, operands, store
+from .avr_level import Level, left, whole_turns
 from .avr_recombine import Recombination
 from .avr_registers import HIGH, POINTERS, pointers, pool
 from .avr_runs import clear
@@ -91,6 +93,8 @@ class Module:
                 InPlace(self, build, plan).all_steps()
             else:
                 Signed(build, plan).all_steps()
+        elif any(isinstance(step, Recombine) and not whole_turns(step, plan) for step in plan.steps):
+            Level(build, plan, self.registers(plan), self.called).all_steps()
         else:
             Calling(self, build, plan).all_steps()
 
@@ -100,6 +104,9 @@ class Module:
             self.names[plan.key] = Label(f"{plan.op}{plan.limbs * self.isa.limb_bits}")
             build = Builder(self.isa)
             self.body(build, plan)
+            end = left(plan)
+            if end is not None:
+                build.mark("walk", Memory("r", end))
             build.emit("ret")
             self.functions.append(self.function(self.names[plan.key].name, build, plan))
         return self.names[plan.key]
@@ -223,7 +230,7 @@ class Calling:
 
     def all_steps(self) -> None:
         recombination = next((step for step in self.plan.steps if isinstance(step, Recombine)), None)
-        self.turn = recombination.turn if recombination and self.even(recombination.turn) else 0
+        self.turn = recombination.turn if recombination else 0
         if recombination:
             self.reserved = 2 * recombination.half
             self.build.raw(reserve(self.reserved))
@@ -244,12 +251,8 @@ class Calling:
                     self.recombine(step)
         self.build.raw(reserve(-(self.reserved + self.depth)))
 
-    def even(self, turn: int) -> bool:
-        """Whether the limbs of both halves make whole turns of a loop."""
-        return bool(turn) and self.plan.limbs % (2 * turn) == 0
-
     def loop(self, walks: Mapping[str, str]) -> Loop:
-        return Loop(self.build, bool(self.turn), walks, group=self.turn or GROUP)
+        return Loop(self.build, True, walks, group=self.turn)
 
     def save(self) -> None:
         """Push the pointers."""
@@ -310,33 +313,16 @@ class Calling:
             sign = self.build.limb("sign")
             self.build.emit("ldd_y", sign, self.slots["sign"])
         if sign and step.branched:
-            self.by_branch(step, sign)
+            in_arms(self.build, sign, lambda added: self.arm(step, None, added=added))
         else:
             self.arm(step, sign)
-
-    def by_branch(self, step: Recombine, sign: Virtual) -> None:
-        """M subtracted in one arm and added in another, which take the same cycles: the way into the first one is a
-        branch taken (2), out of it a jump (2); into the second one a branch not taken (1), a jump (2) and NOP (1)."""
-        build = self.build
-        subtract, add, done = build.label("subtract"), build.label("add"), build.label("done")
-        build.emit("and", sign, sign, comment="all ones if M is to be added")
-        build.mark("breq", subtract)
-        build.mark("rjmp", add)
-        build.mark("label", subtract)
-        self.arm(step, None)
-        build.mark("rjmp", done)
-        build.mark("label", add)
-        build.emit("nop", comment="as long as the other arm")
-        self.arm(step, None, added=True)
-        build.mark("label", done)
 
     def arm(self, step: Recombine, sign: Virtual | None, *, added: bool = False) -> None:
         """L + H - M, or L + H + M if it is `added` or the mask `sign` is all ones."""
         self.build.mark("point", "Z", Memory("r", 0))
         self.build.mark("point", "Y", Memory("m", -(self.depth + 1)))
         loop = self.loop({"Z": "r", "Y": "m"})
-        halves = (step.half, self.plan.limbs - step.half)
-        Recombination(loop, halves, sign=sign, zero=self.zero, added=added).all_steps()
+        Recombination(loop, step.half, sign=sign, zero=self.zero, added=added).all_steps()
 
     # ---- a part that is called, then steps in place -----------------------------------------------------------
 

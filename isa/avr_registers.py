@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sqgen.plan import Load, Part, Plan
+from sqgen.plan import Difference, Load, Part, Plan
 from sqgen.table import Isa
 
 LOW, HIGH = "r0", "r1"  # the product
@@ -21,7 +21,7 @@ def pointers(plan: Plan) -> dict[str, str]:
     )  # the result is read again: it needs displacements
     if plan.operands == ("a",):
         return {"r": "Z", "a": "Y"} if again else {"r": "X", "a": "Z"}
-    if any(not part.called for part in plan.parts()):  # the limbs of b stay while those of a walk by more than once
+    if any(isinstance(step, Difference) for step in plan.steps):  # limbs of a are reached more than once
         return {"r": "Z", "a": "Y", "b": "X"}
     return {"r": "Z", "a": "X", "b": "Y"} if again else {"r": "X", "a": "Y", "b": "Z"}
 

@@ -31,6 +31,7 @@ REFERENCE = "HS15"
 OPS = ("mul",)
 FEWEST = 6  # limbs of a part that is worth a level in place
 LEAF = 16  # limbs of a part, at most, where nothing is said of levels
+LONGEST = 20  # limbs of a part, at most, for which levels are worth a search
 
 
 def enough(n: int) -> str:
@@ -71,13 +72,16 @@ def compact(n: int) -> list[dict[str, str]]:
 
 
 def points(n: int) -> list[dict[str, str]]:
-    """Levels down to parts of 4 limbs, the innermost one in place where that fits the registers, or called."""
-    return [
+    """Levels down to parts of some limbs, the innermost one in place where that fits the registers, or called; first
+    the one that is likely to be the best: in place are parts of up to LEAF limbs."""
+    likely = (-(-n // LEAF) - 1).bit_length() + 1
+    found = [
         {"levels": str(levels), "parts": parts, "recombine": "unrolled"}
-        for levels in range(max(1, int(enough(n)) - 1), 6)
-        if n >> levels >= 4
-        for parts in ("inline", "calls")
-    ] or [{}]
+        for levels in range(likely, 0, -1)
+        for parts, outer in (("inline", levels - 1), ("calls", levels))
+        if n >> levels >= 4 and -(-n >> outer) <= LONGEST and (-(-n >> outer) >= FEWEST or levels == 1)
+    ]
+    return found or [{}]
 
 
 def steps(op: str, n: int, values: Values) -> Iterator[Step]:

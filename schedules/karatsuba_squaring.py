@@ -22,7 +22,6 @@ from sqgen.errors import UserError
 from sqgen.methods import Parameter, Values
 from sqgen.plan import Block, Difference, Part, Plan, Recombine, Slice, Step
 
-from . import karatsuba
 from .karatsuba import enough, rolled
 
 TITLE = "Karatsuba squaring, three squares"
@@ -48,17 +47,35 @@ PARAMETERS = (
 )
 
 STREAMED = range(20, 45)  # limbs of a part that streamed-karatsuba may be the best for
+SWEPT = 26  # limbs of a part, at most, that sweeps are likely to be better for
 SHARED = 8  # limbs of a square that a function has in registers, operand and result
 
 
 def points(n: int) -> list[dict[str, str]]:
-    """Levels down to parts of some limbs, the innermost in place or called, or the best of its own kind called."""
+    """Levels down to parts of some limbs, the innermost in place or called, or the best of its own kind called; the
+    likely best ones first."""
+    first = int(likely(n)["levels"])
+    found = [
+        {"levels": str(levels), "parts": parts, "recombine": "unrolled"}
+        for levels in (first, first + 1)
+        for parts, outer in (("inline", levels - 1), ("calls", levels))
+        if n >> levels >= 4 and -(-n >> outer) < STREAMED.stop
+    ]
     streamed = [
-        {"leaf": "streamed-karatsuba", "levels": str(levels), "parts": "calls"}
-        for levels in range(1, 6)
+        {"leaf": "streamed-karatsuba", "levels": str(levels), "parts": "calls", "recombine": "unrolled"}
+        for levels in (first, first + 1)
         if -(-n >> levels) in STREAMED
     ]
-    return [*karatsuba.points(n), *streamed]
+    return sorted([*found, *streamed], key=lambda point: point != likely(n)) or [{}]
+
+
+def likely(n: int) -> dict[str, str]:
+    """In place if that is one level; else as few levels as leave parts that a leaf is good for."""
+    if n < STREAMED.stop:
+        return {"levels": "1", "parts": "inline", "recombine": "unrolled"}
+    levels = next(levels for levels in range(1, n) if -(-n >> levels) < STREAMED.stop)
+    leaf = {"leaf": "streamed-karatsuba"} if -(-n >> levels) > SWEPT else {}
+    return {**leaf, "levels": str(levels), "parts": "calls", "recombine": "unrolled"}
 
 
 def compact(n: int) -> list[dict[str, str]]:

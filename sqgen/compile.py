@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import functools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from . import allocate, frame, methods
@@ -13,6 +14,7 @@ from .idioms import Idioms, idioms
 from .plan import Plan, Run
 from .table import Isa
 
+ROOM = 64  # bytes that may come in between when jumps by the way are added
 PROGRESS = 256  # bytes that a jump by the way must gain, lest jumps stand beside each other without end
 
 
@@ -106,20 +108,27 @@ def unformed(rules: Idioms, plan: Plan, isa: Isa) -> UserError:
 
 
 def layout(functions: Sequence[Function], isa: Isa) -> tuple[Line, ...]:
-    """The functions one after the other, each place known; calls that do not reach go by way of a jump."""
+    """The functions one after the other, each place known; calls that do not reach go by way of a jump, which stands
+    behind a function, or else in its midst and is jumped over."""
     code = list(in_order(functions, isa))
     while True:
         addresses, places = _places(code, isa)
         far = next((k for k, (name, op) in enumerate(code) if not _reaches(name, op, addresses[k], places, isa)), None)
         if far is None:
             break
-        hop = _hop(code, far, addresses, places, isa)
-        if hop is None:
-            break  # and the assembler says by how much
         name, op = code[far]
-        label = Label(f"hop{len(code)}")
-        code[far] = name, replace(op, args=(label,))
-        code[hop:hop] = [("", Op("label", (label,))), ("", Op(isa.jump, (Label(_target(name, op, places)),)))]
+        hop, over = Label(f"hop{len(code)}"), Label(f"over{len(code)}")
+        jump = [("", Op("label", (hop,))), ("", Op(isa.jump, (Label(_target(name, op, places)),)))]
+        way = addresses[far], places[_target(name, op, places)]
+        reaches = functools.partial(_within, op, way[0], isa)
+        at = _nearest(_ends(code, isa), addresses, way, reaches)
+        if at is None:
+            at = _nearest(_straight(code, places, addresses, isa), addresses, way, reaches)
+            jump = [("", Op(isa.jump, (over,))), *jump, ("", Op("label", (over,)))]
+        if at is None:
+            break  # and the assembler says by how much
+        code[far] = name, replace(op, args=(hop,))
+        code[at:at] = jump
     lines, labels = [], []
     for (name, op), at in zip(code, addresses, strict=True):
         if op.insn == "label":
@@ -157,25 +166,47 @@ def _reaches(name: str, op: Op, at: int, places: Mapping[str, int], isa: Isa) ->
     """Whether an operation at `at` reaches what it goes to."""
     if op.insn == "label" or not any(isinstance(arg, Label) for arg in op.args):
         return True
+    return _within(op, at, isa, places[_target(name, op, places)])
+
+
+def _within(op: Op, at: int, isa: Isa, target: int) -> bool:
+    """Whether a jump, branch or call at `at` reaches an address."""
     operand = isa.insns[op.insn].operands[-1]
-    distance = places[_target(name, op, places)] - at - isa.insns[op.insn].size
-    return operand.low <= distance // operand.scale < -operand.low
+    return operand.low <= (target - at - isa.insns[op.insn].size) // operand.scale < -operand.low
 
 
-def _hop(
-    code: Sequence[tuple[str, Op]], far: int, addresses: Sequence[int], places: Mapping[str, int], isa: Isa
+def _nearest(
+    indices: Iterable[int], addresses: Sequence[int], way: tuple[int, int], reaches: Callable[[int], bool]
 ) -> int | None:
-    """Where a jump may stand that the operation `far` reaches: nothing runs into it; nearest to the target."""
-    name, op = code[far]
-    target = places[_target(name, op, places)]
-    found = []
-    for index in range(1, len(code)):
-        before = code[index - 1][1]
-        ends = before.insn != "label" and isa.insns[before.insn].control[:1] in {("jump",), ("return",)}
-        if ends and _reaches("", Op(op.insn, (Label("here"),)), addresses[far], {"here": addresses[index]}, isa):
-            found.append((abs(addresses[index] - target), index))
+    """Of some indices in the code, one on the `way` from an address to another, as far on it as is reached."""
+    begin, target = way
+    found = [
+        (abs(addresses[index] - target), index)
+        for index in indices
+        if all(reaches(addresses[index] + more) for more in (0, ROOM))
+    ]
     nearest = min(found, default=None)
-    return nearest[1] if nearest and nearest[0] + PROGRESS < abs(addresses[far] - target) else None
+    return nearest[1] if nearest and nearest[0] + PROGRESS < abs(begin - target) else None
+
+
+def _ends(code: Sequence[tuple[str, Op]], isa: Isa) -> Iterator[int]:
+    """Where a jump may stand and nothing runs into it."""
+    for index, (_, before) in enumerate(code[:-1], 1):
+        if before.insn != "label" and isa.insns[before.insn].control[:1] in {("jump",), ("return",)}:
+            yield index
+
+
+def _straight(
+    code: Sequence[tuple[str, Op]], places: Mapping[str, int], addresses: Sequence[int], isa: Isa
+) -> Iterator[int]:
+    """Where a jump may stand that another one jumps over: no branch, which is short, leads across."""
+    branches = []
+    for index, (name, op) in enumerate(code):
+        if op.insn != "label" and isa.insns[op.insn].control[:1] == ("branch",):
+            branches.append(sorted((addresses[index], places[_target(name, op, places)])))
+    for index in range(1, len(code)):
+        if not any(low <= addresses[index] <= high for low, high in branches):
+            yield index
 
 
 def in_order(functions: Sequence[Function], isa: Isa) -> Iterator[tuple[str, Op]]:

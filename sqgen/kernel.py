@@ -147,14 +147,28 @@ def requests(spec: Spec) -> list[tuple[str, answers.Row]]:
         return [(spec.method, row) for row in points(spec, spec.method)]
     names = methods.names(op)
     known = [(name, row) for name, row in answers.known(isa, op, spec.bits) if name in names]
-    if known and spec.goal in TIMES and spec.max_bytes is None and spec.max_stack is None:
-        return near(spec, known)
+    if spec.goal in TIMES and spec.max_bytes is None and spec.max_stack is None:
+        if known:
+            return near(spec, known)
+        beside = dict.fromkeys(neighbours(spec))
+        if beside:
+            return [(name, row) for name in beside for row in points(spec, name)]
     fronts = answers.fronts(isa, op)
     if fronts:
         nearest = min(fronts, key=lambda bits: (abs(bits - spec.bits), bits))
         chosen = [(str(row[answers.METHOD]), row) for row in from_front(spec, fronts[nearest], nearest)]
         return chosen if nearest == spec.bits else [(name, moved(spec, name, row)) for name, row in chosen]
     return [(name, row) for name in names for row in points(spec, name)]
+
+
+def neighbours(spec: Spec) -> list[str]:
+    """The methods that are the fastest at the nearest sizes, below and above, that the search has been run for."""
+    isa, op = spec.contract.isa, spec.contract.op
+    found = []
+    for step in (-isa.limb_bits, isa.limb_bits):
+        sizes = (spec.bits + step * distance for distance in range(1, spec.contract.limbs))
+        found.append(next(filter(None, (answers.fastest(isa, op, bits, TIMES[spec.goal]) for bits in sizes)), None))
+    return [name for name in found if name]
 
 
 def from_front(spec: Spec, rows: Sequence[answers.Row], bits: int) -> list[answers.Row]:
@@ -187,7 +201,8 @@ def points(spec: Spec, name: str) -> list[answers.Row]:
     if spec.parameters:
         return [{**dict(spec.parameters), **({answers.HINTS: spec.hints} if spec.hints else {})}]
     known = [(name, row) for row in answers.rows(spec.contract.isa, name, spec.contract.op, spec.bits)]
-    found: list[answers.Row] = [row for _, row in near(spec, known)] or [{}]
+    likely: answers.Row = {**methods.points(name, spec.contract.limbs)[0]}
+    found: list[answers.Row] = [row for _, row in near(spec, known)] or [likely]
     if spec.goal in TIMES and spec.max_bytes is None:
         return found
     small: list[answers.Row] = [{**given} for given in methods.compact(name, spec.contract.limbs)]

@@ -1,0 +1,211 @@
+"""One level of Karatsuba on AVR whose parts are functions, written out.
+
+The frame on the stack, from the top: the pointers r, b, a, each low byte first, but r below the others if it is needed
+to the end, since the parts do not leave it where one knows; the sign of M, if there is one; M.
+What is needed for the last time is popped, M as its limbs are used: so nothing is left of the frame at the end.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+
+from sqgen.code import Builder, Label, Memory, Virtual
+from sqgen.plan import Block, Difference, Part, Plan, Recombine, Slice
+
+from .avr_address import moves, reserve, stack_pointer_to
+from .avr_karatsuba import in_arms
+from .avr_registers import HIGH, LOW, POINTERS, pointers
+from .avr_unrolled import REACHED, SECOND, ZERO, Unrolled, difference
+
+
+def whole_turns(step: Recombine, plan: Plan) -> bool:
+    """Whether a loop can do the last step of a plan: the limbs of both halves make whole turns."""
+    return bool(step.turn) and plan.limbs % (2 * step.turn) == 0
+
+
+def left(plan: Plan) -> int | None:
+    """The limb of the result at which a function that forms a plan leaves its pointer, None if that is not settled."""
+    last = next((step for step in plan.steps if isinstance(step, Recombine)), None)
+    if any(part.called for part in plan.parts()):
+        return 2 * last.half if last and last.half <= REACHED and not whole_turns(last, plan) else None
+    if pointers(plan)["r"] == "X":
+        return 2 * plan.limbs - 1
+    return 0 if 2 * plan.limbs <= REACHED else None
+
+
+LATER = 2  # calls after M's
+
+
+class Level:
+    """The steps of a plan: differences, three calls, and the last one.
+
+    `pool` are the registers for limbs beside the pointers, `called` gives the function that forms a part.
+    """
+
+    def __init__(self, build: Builder, plan: Plan, pool: Sequence[str], called: Callable[[Plan], Label]) -> None:
+        self.build, self.plan, self.called = build, plan, called
+        self.registers = len(pool)
+        self.walks = pointers(plan)
+        self.above_m: list[str] = []  # what lies on M, byte by byte
+        self.kept: deque[tuple[str, int]] = deque()  # where calls to come leave the result's pointer
+        self.sign: Virtual | str | None = None  # of the last difference, or of M
+
+    def all_steps(self) -> None:
+        """From the pointers in registers to the whole result."""
+        self.save()
+        if self.plan.limbs % 2:
+            self.build.emit("eor", ZERO, ZERO)
+        for step in self.plan.steps:
+            match step:
+                case Block(title):
+                    self.build.heading(title)
+                case Difference():
+                    self.difference(step)
+                case Part() if step.into.name == "m":
+                    self.call_middle(step)
+                case Part() if step.into.first:
+                    self.call_high(step)
+                case Part():
+                    self.call_low(step)
+                case Recombine():
+                    self.recombine(step)
+
+    def save(self) -> None:
+        """Reserve the frame and push the pointers."""
+        (last,) = (step for step in self.plan.steps if isinstance(step, Recombine))
+        self.above_m = ["sign"] if last.signs else []
+        self.build.raw(reserve(2 * last.half + len(self.above_m)))
+        self.kept = deque(self.ends())
+        for base, pointer in sorted(self.walks.items(), key=lambda walk: (walk[0] == "r") == bool(self.kept)):
+            for register in reversed(POINTERS[pointer]):
+                self.build.emit("push", register)
+                self.above_m.append(base)
+
+    def ends(self) -> list[tuple[str, int]]:
+        """(pointer register, limb) where L and H leave the result's pointer, if that is known of both."""
+        found = [
+            (pointers(part.plan)["r"], part.into.first + at)
+            for part in self.plan.parts()
+            if part.into.name == "r" and (at := left(part.plan)) is not None
+        ]
+        return found if len(found) == LATER else []
+
+    def slot(self, name: str) -> int:
+        """Where something lies, its lowest byte, in bytes above the stack pointer."""
+        return len(self.above_m) - max(index for index, each in enumerate(self.above_m) if each == name)
+
+    def pop(self, pointer: str) -> None:
+        """Take a pointer register from the stack."""
+        for register in POINTERS[pointer]:
+            self.build.emit("pop", register)
+            self.above_m.pop()
+
+    def difference(self, step: Difference) -> None:
+        """|low - high| of an operand; Y walks over each in turn."""
+        build, pointer = self.build, self.walks[step.left.name]
+        if pointer != "Y":
+            build.emit("movw", POINTERS["Y"][0], POINTERS[pointer][0])
+            build.mark("point", "Y", Memory(step.left.name, 0))
+            build.mark("release", *POINTERS[pointer])
+            self.registers += 2
+        in_r1 = not self.sign and not self.plan.limbs % 2
+        sign = HIGH if in_r1 else build.limb("borrow")
+        difference(build, step, self.registers - (not in_r1) - isinstance(self.sign, Virtual), sign)
+        if self.sign:
+            build.emit("eor", sign, self.sign, comment="all ones if M is to be added")
+        self.sign = sign
+
+    # ---- calls ----------------------------------------------------------------------------------------------------
+
+    def call_middle(self, step: Part) -> None:
+        """M, from the differences in the result, where Z points."""
+        build, wanted = self.build, pointers(step.plan)
+        build.mark("walk", Memory("r", 0))
+        if "sign" in self.above_m:
+            assert self.sign
+            build.raw(stack_pointer_to("Y"))
+            build.emit("std_y", self.sign, self.slot("sign"))
+        operands = {
+            wanted[base]: where.first for base, where in (("a", step.left), ("b", step.right)) if base in wanted
+        }
+        for pointer in sorted(operands, key=lambda pointer: pointer == "Z"):  # Z is the way to the others: last
+            if pointer != "Z":
+                build.emit("movw", POINTERS[pointer][0], POINTERS["Z"][0])
+            build.raw(moves(pointer, operands[pointer]))
+        build.raw(stack_pointer_to(wanted["r"]))
+        build.raw(moves(wanted["r"], len(self.above_m) + 1))
+        build.mark("rcall", self.called(step.plan))
+
+    def call_low(self, step: Part) -> None:
+        """L.  The result's pointer is popped if the parts leave it where it can be used again."""
+        build, wanted = self.build, pointers(step.plan)
+        slices = {wanted[base]: where for base, where in (("a", step.left), ("b", step.right)) if base in wanted}
+        if self.kept:
+            self.pop(wanted["r"])
+        else:
+            slices[wanted["r"]] = step.into
+        build.raw(stack_pointer_to("Y"))
+        self.load_pointers(slices)
+        build.mark("rcall", self.called(step.plan))
+
+    def call_high(self, step: Part) -> None:
+        """H.  The operands' pointers are popped."""
+        build, wanted = self.build, pointers(step.plan)
+        if self.kept:
+            self.take_over(wanted["r"], step.into.first)
+        else:
+            build.raw(stack_pointer_to("Y"))
+            self.load_pointers({wanted["r"]: step.into})
+        slices = {"a": step.left, "b": step.right}
+        for base in reversed([base for base in self.walks if base in slices]):
+            self.pop(wanted[base])
+            build.raw(moves(wanted[base], slices[base].first))
+        build.mark("rcall", self.called(step.plan))
+
+    def take_over(self, pointer: str, limb: int) -> None:
+        """Let a register point at a limb of the result, from where the last call left its pointer."""
+        known, at = self.kept.popleft()
+        if known != pointer:
+            self.build.emit("movw", POINTERS[pointer][0], POINTERS[known][0])
+        self.build.raw(moves(pointer, limb - at))
+
+    def load_pointers(self, slices: dict[str, Slice]) -> None:
+        """Let pointer registers point at slices of the operands and the result, by way of Y at the stack pointer."""
+        for pointer in sorted(slices, key=lambda pointer: pointer == "Y"):  # Y last
+            low, high = POINTERS[pointer]
+            where = slices[pointer]
+            at = self.slot(where.name)
+            by_way = LOW if pointer == "Y" else low
+            self.build.emit("ldd_y", by_way, at)
+            self.build.emit("ldd_y", high, at + 1)
+            if pointer == "Y":
+                self.build.emit("mov", low, by_way)
+            self.build.raw(moves(pointer, where.first))
+
+    # ---- the last step --------------------------------------------------------------------------------------------
+
+    def recombine(self, step: Recombine) -> None:
+        """Z and the sign from the stack, then L + H - M or, with a negative M, L + H + M."""
+        build = self.build
+        if self.kept:
+            self.take_over("Z", 0)
+        else:
+            self.pop("Z")
+        sign: Virtual | None = None
+        if step.signs:
+            sign = build.limb("sign")
+            build.emit("pop", sign)
+        if sign and step.branched:
+            in_arms(build, sign, lambda added: self.arm(step, None, added=added, lent=()))
+        else:
+            self.arm(step, sign, added=False, lent=POINTERS["Y"])
+
+    def arm(self, step: Recombine, sign: Virtual | None, *, added: bool, lent: Sequence[str]) -> None:
+        """L + H - M, or L + H + M if it is `added` or the mask `sign` is all ones."""
+        build = self.build
+        build.mark("point", "Z", Memory("r", 0))
+        build.emit("movw", POINTERS["Y"][0], POINTERS["Z"][0])
+        build.mark("point", "Y", Memory(SECOND, 0))
+        halves = (step.half, self.plan.limbs - step.half)
+        Unrolled(build, halves, self.registers, sign=sign, added=added, lent=lent).all_steps()

@@ -1,0 +1,55 @@
+"""Carries of several chains that run side by side on AVR, on a tape.
+
+The chains have places on the tape, side by side; the carry flag is its head, one register the rest of it.  ROL and ROR
+move the head to the next chain: they put the carry of the one away and bring that of the other, in one cycle where
+SBC p, p and LSR p take two.  Chains that take turns there and back, 0 1 2, 2 1 0, 0 1 2, pay one move for each change.
+
+Source: research/avr_kernels.md, pattern 7, where two chains exchange their carries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from sqgen.code import Builder, Flag, Virtual
+
+
+class Tape:
+    """The carries of chains 0, 1, 2, ...; what lies on places that no chain has is never looked at."""
+
+    def __init__(self, build: Builder, at: int) -> None:
+        self.build = build
+        self.at = at  # the chain whose carry is in the flag, or was
+        self.carry: Flag | None = None  # as it is in the flag
+        self.register: Virtual | None = None
+        self.kept: set[int] = set()  # chains whose carry is on the tape
+
+    def move(self, to: int) -> None:
+        """Bring the carry of a chain to the flag, and put away that of the one before."""
+        while self.at != to:
+            step = 1 if to > self.at else -1
+            if self.carry:
+                self.kept.add(self.at)
+            self.shift(step)
+            self.at += step
+            if self.at not in self.kept:
+                self.carry = None
+            self.kept.discard(self.at)
+
+    def shift(self, step: int) -> None:
+        """Move the head by one place.  The first time nothing lies there: a mask will do for all places."""
+        build = self.build
+        if self.register is None:
+            if self.carry:
+                self.register = build.limb("tape")
+                self.carry = build.emit("sbc", self.register, self.register, takes=self.carry, fresh=True)
+        elif step > 0:
+            name = "adc" if self.carry else "add"
+            self.carry = build.emit(name, self.register, self.register, takes=self.carry)
+        else:
+            self.carry = build.emit("ror" if self.carry else "lsr", self.register, takes=self.carry)
+
+    def nearest(self, chains: Iterable[int]) -> list[int]:
+        """Neighbouring chains in the order that begins nearest to the head."""
+        found = sorted(chains)
+        return found if abs(found[0] - self.at) <= abs(found[-1] - self.at) else found[::-1]

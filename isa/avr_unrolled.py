@@ -1,0 +1,338 @@
+"""Karatsuba's steps around called products on AVR, written out: differences of halves, and L + H - M in the middle.
+
+With X = 2^(limb bits * half), L = (B:A), H = (D:C) and W = B + C, the result is
+
+    A + X (A + W - M_lo) + X^2 (W + D - M_hi) + X^3 D
+
+For each limb of a half, 34 cycles with the difference's 9: four loads and two of M, which POP takes from the stack and
+so frees it; three stores; and seven additions, those of W, A, M_lo, D, M_hi, and of carries to W and D.
+
+As many limbs of W as possible stay in registers, the upper ones; the others wait where C was and cost 4 cycles more.
+The chains that add A and subtract M_lo take turns on small groups of limbs (`avr_tape`).  In r0 is what is added to a
+limb; r1 is zero.
+
+Source: research/avr_kernels.md, patterns 13 and 14.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from sqgen.code import Builder, Flag, Memory, Virtual
+from sqgen.plan import Difference
+
+from .avr_registers import HIGH, LOW
+from .avr_runs import as_mask, clear
+from .avr_tape import Tape
+
+ZERO = HIGH
+SECOND = "second"  # the result too, by a pointer of its own
+REACHED = 64  # limbs that a pointer reaches without being moved
+SUM, MORE, LESS = 0, 1, 2  # chains: B + C and later W's carry, what else is added, M
+ASIDE = 6  # cycles that a limb of W and of D cost more where they find no register
+
+ADD, SUBTRACT = ("add", "adc"), ("sub", "sbc")
+
+
+def load(build: Builder, limb: Virtual | str, base: str, offset: int) -> Virtual | str:
+    """Load a limb and say where it is."""
+    build.memory("load", limb, Memory(base, offset))
+    return limb
+
+
+def near(build: Builder, base: str, first: int, last: int) -> None:
+    """Let a pointer reach all limbs from the `first` to the `last`: it must not move while a carry is live."""
+    build.mark("near", Memory(base, first), Memory(base, last))
+
+
+def put(build: Builder, base: str, first: int, limbs: Sequence[Virtual | str]) -> None:
+    """Store limbs side by side."""
+    for offset, limb in enumerate(limbs, first):
+        build.memory("store", limb, Memory(base, offset))
+
+
+@dataclass(frozen=True)
+class Chain:
+    """A carry chain: its first instruction and those after it, and what they add to a limb or subtract from it."""
+
+    names: tuple[str, str]
+    addend: Callable[[int], Virtual | str]  # of the limb with this index, in a register
+
+    def run(
+        self, build: Builder, limbs: Sequence[Virtual | str], indices: Sequence[int], carry: Flag | None
+    ) -> Flag | None:
+        """Go on by the limbs of these indices; the carry."""
+        for limb, index in zip(limbs, indices, strict=True):
+            addend = self.addend(index)
+            carry = build.emit(self.names[carry is not None], limb, addend, takes=carry)
+        return carry
+
+
+def groups(indices: Sequence[int], size: int) -> list[Sequence[int]]:
+    return [indices[first : first + size] for first in range(0, len(indices), size)]
+
+
+def room(half: int, registers: int) -> tuple[int, int]:
+    """(limbs that find no register for long, limbs done at a time) where so many registers are free: what is done at
+    a time needs as many again."""
+    sizes = range(1, max(2, min(registers, half + 1)))
+    return min(
+        ((max(0, half - registers + size), size) for size in sizes), key=lambda way: ASIDE * way[0] + half // way[1]
+    )
+
+
+def difference(build: Builder, step: Difference, registers: int, mask: Virtual | str) -> None:
+    """|low - high| of an operand's halves, stored where the step says; its sign as a `mask`.
+
+    The upper limbs stay in registers until the sign is known; those that find none are stored, and loaded again.
+    """
+    low, high, into, half = step.left, step.right, step.into, step.into.count
+    first = max(0, half - registers)
+    waiting: list[Virtual] = []
+
+    def subtrahend(index: int) -> Virtual | str:
+        return load(build, LOW, high.name, high.first + index) if index < high.count else ZERO
+
+    for group in [*groups(range(first), registers), range(first, half)]:
+        if low.first + half + len(group) > low.first + REACHED:
+            near(build, low.name, low.first + group[0], low.first + group[-1])
+        limbs = [build.limb(f"{low.name}{low.first + index}") for index in group]
+        for limb, index in zip(limbs, group, strict=True):
+            load(build, limb, low.name, low.first + index)
+        there = [index for index in group if index < high.count]
+        if there:
+            near(build, high.name, high.first + there[0], high.first + there[-1])
+        carry = build.emit("lsr", mask) if group[0] else None
+        carry = Chain(SUBTRACT, subtrahend).run(build, limbs, group, carry)
+        build.emit("sbc", mask, mask, takes=carry, fresh=True)
+        if group[-1] < half - 1:
+            put(build, into.name, into.first + group[0], limbs)
+        else:
+            waiting = limbs
+    negate(build, mask, into.first, first, waiting)
+
+
+def negate(build: Builder, mask: Virtual | str, column: int, stored: int, limbs: Sequence[Virtual]) -> None:
+    """Negate a number if the mask is all ones: so many `stored` limbs at `column`, and others that are to be."""
+    carry: Flag | None = None
+    near(build, "r", column, column + stored + len(limbs) - 1)
+    lower: list[Virtual | str] = [LOW] * stored
+    for index, limb in enumerate([*lower, *limbs]):
+        if index < stored:
+            load(build, limb, "r", column + index)
+        build.emit("eor", limb, mask)
+        carry = build.emit("sbc" if carry else "sub", limb, mask, takes=carry)
+        build.memory("store", limb, Memory("r", column + index))
+
+
+class Unrolled:
+    """r = L + X^2 H becomes L + X (L + H - M) + X^2 H; M's limbs are on the stack, the lowest on top.
+
+    The pointer of "r" is where the result begins, that of SECOND as well; `registers` are free for limbs.  `sign` is a
+    mask, all ones if M is to be added: M is then complemented, and one is borrowed at first and given back above.
+    Without a mask M is `added` or not, by the same instructions but for ADC in the place of SBC.  `lent` are the
+    registers of SECOND's pointer if limbs may have them when it is not needed.
+    """
+
+    def __init__(
+        self,
+        build: Builder,
+        halves: tuple[int, int],
+        registers: int,
+        *,
+        sign: Virtual | None,
+        added: bool = False,
+        lent: Sequence[str] = (),
+    ) -> None:
+        self.build, (self.half, self.rest) = build, halves
+        self.sign, self.lent = sign, lent
+        self.names = {SUM: ADD, MORE: ADD, LESS: ADD if added else SUBTRACT}
+        self.free = registers - 1 - (sign is not None)  # beside the tape
+        self.spare = [HIGH] if 2 * self.rest >= self.half else []  # no zero is needed while A is added
+        self.aside, self.group = room(self.half, self.free + len(self.spare))
+        self.short = 2 * self.half <= REACHED  # one pointer reaches B and C, then C and D
+        self.far = "r" if self.short else SECOND
+        self.tape = Tape(build, MORE)
+        self.begun: set[int] = set()  # chains
+        self.lifted: Flag | None = None  # what W carries out, for D
+        self.waiting: list[Virtual] = []  # W's upper limbs
+        self.above = [build.limb(f"r{column}", Memory(self.far, column)) for column in self.columns_above()]
+
+    def columns_above(self) -> range:
+        """Of D."""
+        return range(3 * self.half, 2 * (self.half + self.rest))
+
+    def all_steps(self) -> None:
+        if not self.spare:
+            self.build.emit("eor", ZERO, ZERO)
+        if self.short:
+            near(self.build, "r", self.half, min(3 * self.half, 2 * (self.half + self.rest)) - 1)
+        for group in groups(range(self.aside), self.free):
+            self.lower_aside(group)
+        self.lower_waiting(range(self.aside, self.half))
+        if self.spare:
+            self.build.emit("eor", ZERO, ZERO)
+        lent = self.lent if self.short else ()
+        if lent:
+            self.build.mark("release", *lent)
+        self.put_away()
+        self.reach_upper(range(min(self.half, REACHED)))
+        free = self.free + len(lent)
+        for group in groups(range(self.aside), max(1, free - len(self.waiting))):
+            self.upper_aside(group)
+        self.upper_waiting(range(self.aside, self.half), free)
+        if self.above:
+            self.rise(*self.top())
+
+    # ---- columns half .. 2 half - 1 -------------------------------------------------------------------------------
+
+    def lower_aside(self, group: Sequence[int]) -> None:
+        """Limbs of W that are stored where C was, and become A + W - M_lo at once."""
+        limbs = self.form_w(group)
+        put(self.build, self.far, 2 * self.half + group[0], limbs[: max(0, 2 * self.rest - group[0])])
+        if not self.short:
+            self.put_away()
+            near(self.build, SECOND, group[0], group[-1])
+        self.turns({MORE: lambda index: load(self.build, LOW, SECOND, index), LESS: self.next_of_m}, limbs, group)
+        put(self.build, "r", self.half + group[0], limbs)
+
+    def lower_waiting(self, indices: Sequence[int]) -> None:
+        """Limbs of W that stay in registers."""
+        build = self.build
+        self.waiting = self.form_w(indices)
+        self.tape.move(MORE)
+        assert self.tape.register
+        self.lifted = build.emit("bst", self.tape.register, 0, comment="what W carries out, for D")
+        if not self.short:
+            self.put_away()
+            near(build, SECOND, indices[0], indices[-1])
+        for group in groups(indices, self.group):
+            others = [build.limb(f"r{self.half + index}") for index in group[len(self.spare) :]]
+            limbs: list[Virtual | str] = [*self.spare, *others]
+            for limb, index in zip(limbs, group, strict=True):
+                load(build, limb, SECOND, index)
+            self.turns({MORE: lambda index: self.waiting[index - self.aside], LESS: self.next_of_m}, limbs, group)
+            put(build, "r", self.half + group[0], limbs)
+
+    def form_w(self, indices: Sequence[int]) -> list[Virtual]:
+        """B + C."""
+        build, half = self.build, self.half
+        there = [index for index in indices if index < 2 * self.rest]
+        if not self.short:
+            self.put_away()
+            near(build, "r", half + indices[0], half + indices[-1])
+            if there:
+                near(build, SECOND, 2 * half + there[0], 2 * half + there[-1])
+        limbs = [build.limb(f"w{index}") for index in indices]
+        for limb, index in zip(limbs, indices, strict=True):
+            load(build, limb, "r", half + index)
+        self.turns(
+            {SUM: lambda index: load(build, LOW, self.far, 2 * half + index) if index in there else ZERO},
+            limbs,
+            indices,
+        )
+        return limbs
+
+    def next_of_m(self, index: int) -> str:
+        """A limb of M: they are taken in order."""
+        self.build.emit("pop", LOW)
+        if self.sign:
+            self.build.emit("eor", LOW, self.sign)
+        return LOW
+
+    # ---- columns 2 half .. 3 half - 1 -----------------------------------------------------------------------------
+
+    def reach_upper(self, group: Sequence[int]) -> None:
+        """Let the pointers reach these limbs of C and D."""
+        first = 2 * self.half + group[0]
+        last = first + len(group) - 1
+        there = [column for column in self.columns_above() if group[0] <= column - 3 * self.half <= group[-1]]
+        if self.short and there:
+            last = there[-1]
+        near(self.build, "r", first, min(last, 2 * (self.half + self.rest) - 1))
+        if there and not self.short:
+            near(self.build, SECOND, there[0], there[-1])
+
+    def upper_aside(self, group: Sequence[int]) -> None:
+        """Limbs of W that were stored."""
+        if self.half > REACHED:
+            self.put_away()
+            self.reach_upper(group)
+        limbs = [self.build.limb(f"w{index}") for index in group]
+        for limb, index in zip(limbs, group, strict=True):
+            load(self.build, limb, "r", 2 * self.half + index)
+        self.turns({SUM: lambda index: ZERO, MORE: self.limb_of_d, LESS: self.next_of_m}, limbs, group)
+        self.store_upper(group, limbs)
+
+    def upper_waiting(self, indices: Sequence[int], free: int) -> None:
+        """Limbs of W that are in registers; with those so many are `free`."""
+        if self.half > REACHED:
+            self.put_away()
+            self.reach_upper(indices)
+        self.turns({SUM: lambda index: ZERO}, self.waiting, indices)
+        for group in groups(indices, free - len(indices) if self.aside else self.group):
+            limbs = self.waiting[group[0] - self.aside : group[-1] + 1 - self.aside]
+            self.turns({MORE: self.kept_limb_of_d, LESS: self.next_of_m}, limbs, group)
+            self.store_upper(group, limbs)
+
+    def store_upper(self, group: Sequence[int], limbs: Sequence[Virtual]) -> None:
+        """What the result has room for; above that is nothing."""
+        put(self.build, "r", 2 * self.half + group[0], limbs[: max(0, 2 * self.rest - group[0])])
+
+    def limb_of_d(self, index: int) -> Virtual | str:
+        """One that is loaded for this alone."""
+        return load(self.build, LOW, self.far, 3 * self.half + index) if index < len(self.above) else ZERO
+
+    def kept_limb_of_d(self, index: int) -> Virtual | str:
+        """One that stays in its register if there is one for it."""
+        return self.above[index] if index < len(self.above) else ZERO
+
+    # ---- chains ---------------------------------------------------------------------------------------------------
+
+    def turns(
+        self,
+        chains: Mapping[int, Callable[[int], Virtual | str]],
+        limbs: Sequence[Virtual | str],
+        indices: Sequence[int],
+    ) -> None:
+        """These chains go on by some limbs, in the order in which the tape is moved least."""
+        for which in self.tape.nearest(chains):
+            self.tape.move(which)
+            carry = self.tape.carry if which in self.begun else self.first_carry(which)
+            self.begun.add(which)
+            self.tape.carry = Chain(self.names[which], chains[which]).run(self.build, limbs, indices, carry)
+
+    def first_carry(self, which: int) -> Flag | None:
+        """What a chain begins with."""
+        if which == LESS and self.sign:
+            self.build.emit("mov", LOW, self.sign)
+            return self.build.emit("lsr", LOW, comment="one is borrowed for a negative M")
+        return None
+
+    def put_away(self) -> None:
+        """Leave the carry flag to others."""
+        while self.tape.carry:
+            self.tape.move(self.tape.at + (1 if self.tape.at >= LESS else -1))
+
+    # ---- columns 3 half and above ---------------------------------------------------------------------------------
+
+    def top(self) -> tuple[Virtual, Virtual]:
+        """What goes into D, and its sign as a mask.  It never is below zero, but the proof need not know that."""
+        build, top = self.build, clear(self.build, "top")
+        build.emit("bld", top, 0, takes=self.lifted)
+        for which in self.tape.nearest((SUM, MORE)):
+            self.tape.move(which)
+            build.emit("adc", top, ZERO, takes=self.tape.carry)
+            self.tape.carry = None
+        if self.sign:
+            build.emit("sub", top, self.sign)
+        self.tape.move(LESS)
+        return top, as_mask(build, "sign", build.emit(self.names[LESS][1], top, ZERO, takes=self.tape.carry))
+
+    def rise(self, top: Virtual, sign: Virtual) -> None:
+        """It goes through D."""
+        carry: Flag | None = None
+        for index, limb in enumerate(self.above):
+            carry = self.build.emit("adc" if carry else "add", limb, sign if index else top, takes=carry)
+            put(self.build, self.far, 3 * self.half + index, [limb])
