@@ -21,7 +21,7 @@ from collections.abc import Sequence
 
 from sqgen.bounds import Sum
 from sqgen.code import Builder, Flag, Memory, Virtual
-from sqgen.plan import Block, Difference, Part, Plan, Recombine
+from sqgen.plan import Block, Difference, Part, Plan, Recombine, Strip
 
 from .avr_karatsuba import Chain, signed
 from .avr_leaf import Leaf, operands
@@ -30,6 +30,7 @@ from .avr_runs import as_mask, clear
 
 LAST = 6  # limbs of a half whose d stays in registers to the end, so that it is subtracted at once
 SOME, FEW = 3, 2  # limbs of d that are subtracted at a time where there are more; where the halves differ
+FITTING = 8  # limbs of a half whose M fits the registers
 ROOMY = 4  # limbs of a half where low halves and L_lo stay in registers while H is formed
 SPARE = 4  # registers left free when the middle begins: fewer moves than where every limb waits in a register
 
@@ -41,8 +42,10 @@ class Signed:
         self.build, self.plan = build, plan
         (last,) = (step for step in plan.steps if isinstance(step, Recombine))
         self.half, self.top = last.half, 2 * plan.limbs
-        self.group = self.half if self.half <= LAST else SOME if self.top == 4 * self.half else FEW
+        self.framed = self.half > FITTING
+        self.group = self.half if self.half <= LAST or self.framed else SOME if self.top == 4 * self.half else FEW
         self.a, self.b = operands(build, plan)
+        build.mark("enter")
         self.zero = clear(build, "zero")
         self.low: list[Virtual] = []  # L_lo, later U
         self.sum: list[Virtual] = []  # the upper half of the product that was formed last
@@ -50,6 +53,8 @@ class Signed:
         self.e: list[Virtual] = []  # e'; d' is formed in the registers of a_lo
         self.of_d, self.of_e, self.less = (Chain(build, "borrow", self.zero) for _ in range(3))
         self.lifted = Chain(build, "lifted", self.zero)
+        self.first_of_last = 0  # the column where the last strip of M's rows begins
+        self.middle: dict[int, Virtual] = {}  # limbs of the middle that no product is added to any more
 
     def all_steps(self) -> None:
         """Step by step."""
@@ -63,12 +68,12 @@ class Signed:
                 case Part(plan) if step.into.first:
                     self.form_high(plan)
                 case Part(plan):
-                    self.build.mark("need", reads=b[:half])
                     Leaf(plan, self.build, a[:half], b[:half], out=self.take_low, zero=self.zero).all_steps()
                 case Difference() if step.left.name == "b":
                     self.form_e()
                 case Recombine():
                     self.finish()
+        self.build.mark("leave")
 
     # ---- L and H --------------------------------------------------------------------------------------------------
 
@@ -91,7 +96,6 @@ class Signed:
         half = self.half
         crowded = [] if half <= ROOMY else [*self.a[:half], *self.low]
         self.build.mark("forget", *self.b[:half], *crowded)
-        self.build.mark("need", reads=self.b[half:])
         leaf = self.started(Leaf(plan, self.build, self.a[half:], self.b[half:], out=self.take_high, zero=self.zero))
         leaf.all_steps()
         self.take_high(len(self.v), [leaf.limbs[column] for column in sorted(leaf.limbs)])
@@ -130,8 +134,9 @@ class Signed:
             self.own(limb)
             self.of_d.run([limb], lambda index: self.a[index] if index < len(self.a) else None, [half + index])
         self.of_d.park()
-        for index, limb in enumerate(self.a[:half], half):
-            self.build.mark("room", limb, Memory("r", index))
+        if not self.framed:
+            for index, limb in enumerate(self.a[:half], half):
+                self.build.mark("room", limb, Memory("r", index))
 
     def release(self, base: str) -> None:
         """The last limb of an operand is loaded: its pointer becomes two registers for limbs."""
@@ -145,14 +150,20 @@ class Signed:
 
     def form_middle(self, plan: Plan) -> None:
         """The lower half of U + d' e', to the result; the upper one less the limbs of d' where e is negative."""
+        self.first_of_last = [step.first for step in plan.steps if isinstance(step, Strip)][-1]
         self.form_d()
-        self.release("a")
+        if self.framed:
+            self.build.mark("spill")
+        else:
+            self.release("a")
         self.release("b")
         self.begin_middle()
         d = self.a[: self.half]
-        self.own(d[0])
+        if not self.framed:
+            self.own(d[0])
         self.leaf = self.started(Leaf(plan, self.build, d, self.e, out=self.take_middle, zero=self.zero))
         self.leaf.all_steps()
+        self.sum = [self.middle[column] for column in range(self.half, 2 * self.half)]
 
     def begin_middle(self) -> None:
         """U = L_lo + W, its carry as a mask."""
@@ -165,18 +176,20 @@ class Signed:
         self.build.mark("spare", 0)
 
     def take_middle(self, first: int, limbs: list[Virtual]) -> None:
-        """The lowest limb after a row; after the last one with all limbs above it."""
-        lowest, *others = self.variables(limbs)
-        window = {first + 1 + index: limb for index, limb in enumerate(others)} or self.leaf.limbs
-        if (first + 1) % self.group == 0 or others:
-            self.correct(first // self.group * self.group, first, window)
-        if not others:
-            self.own(self.a[first + 1])
-        self.build.memory("store", lowest, Memory("r", self.half + first))
-        self.sum = others
+        """The lowest limb after a row, after the last one with all limbs above it; those of the upper half stay."""
+        for column, limb in enumerate(self.variables(limbs), first):
+            self.middle[column] = limb
+        row = first - self.first_of_last  # of the last strip
+        if row >= 0 and ((row + 1) % self.group == 0 or row + 1 == self.half):
+            self.correct(row // self.group * self.group, row)
+        if 0 <= row < self.half - 1 and not self.framed:
+            self.own(self.a[row + 1])
+        if first < self.half:
+            self.build.memory("store", self.middle[first], Memory("r", self.half + first))
 
-    def correct(self, first: int, last: int, window: dict[int, Virtual]) -> None:
+    def correct(self, first: int, last: int) -> None:
         """Subtract limbs `first` to `last` of d' where e is negative: the sum's limbs may hold anything afterwards."""
+        window = {**self.middle, **self.leaf.limbs}
         d, mask = self.a[: self.half], self.of_e.mask
         assert mask
         for limb in d[first : last + 1]:
@@ -186,8 +199,10 @@ class Signed:
         if last + 1 < self.half:
             self.less.park()
         self.leaf.sum = Sum(self.build.isa.limb_bits)
-        for column in window:
+        for column in self.leaf.limbs:
             self.leaf.sum.add_limb(column)
+        for cell in self.leaf.runs.formed:
+            self.leaf.sum.add_carry(cell.column + 1)
 
     # ---- the end --------------------------------------------------------------------------------------------------
 

@@ -26,6 +26,8 @@ from sqgen.errors import UserError
 from sqgen.methods import Parameter, Values
 from sqgen.plan import Block, Difference, Part, Plan, Recombine, Slice, Step
 
+from . import rows
+
 TITLE = "subtractive Karatsuba"
 REFERENCE = "HS15"
 OPS = ("mul",)
@@ -52,6 +54,9 @@ PARAMETERS = (
         choices=("product-scanning", "hybrid", "operand-caching"),
     ),
     Parameter("parts", "the innermost level in place, or as calls", "calls", choices=("inline", "calls")),
+    Parameter(
+        "strips", "in place: limbs in each strip of rows", lambda n: rows.narrow_first(n - n // 2), many=True
+    ),
     Parameter("recombine", "the last step of a level that calls", rolled, choices=("unrolled", "looped")),
     Parameter("turn", "limbs done in one turn of a loop", lambda n: "8"),
     Parameter(
@@ -103,13 +108,13 @@ def level(a: Slice, b: Slice, levels: int, values: Values, branched: bool) -> It
         d, e = Slice("d", 0, half), Slice("e", 0, half)
     middle = Slice("m", 0, 2 * half)
     differences = [Difference("a_lo < a_hi", d, low[0], high[0]), Difference("b_lo < b_hi", e, low[1], high[1])]
-    inner, smaller = (
-        plan(limbs, levels - 1, values) if called else values.part("rows", "mul", limbs, {})
-        for limbs in (half, n - half)
+    of_low, of_high, of_middle = (
+        plan(limbs, levels - 1, values) if called else leaf(limbs, start, values)
+        for limbs, start in ((half, "empty"), (n - half, "filled"), (half, "filled"))
     )
-    form_low: tuple[Step, ...] = (Block("L"), Part(inner, Slice("r", 0, 2 * half), *low, called))
-    form_high: tuple[Step, ...] = (Block("H"), Part(smaller, Slice("r", 2 * half, 2 * (n - half)), *high, called))
-    form_middle: tuple[Step, ...] = (Block("M"), *differences, Part(inner, middle, d, e, called))
+    form_low: tuple[Step, ...] = (Block("L"), Part(of_low, Slice("r", 0, 2 * half), *low, called))
+    form_high: tuple[Step, ...] = (Block("H"), Part(of_high, Slice("r", 2 * half, 2 * (n - half)), *high, called))
+    form_middle: tuple[Step, ...] = (Block("M"), *differences, Part(of_middle, middle, d, e, called))
     parts = (form_middle, form_low, form_high) if called else (form_low, form_high, form_middle)
     for part in parts:
         yield from part
@@ -118,9 +123,10 @@ def level(a: Slice, b: Slice, levels: int, values: Values, branched: bool) -> It
     yield Recombine(half, middle, tuple(each.sign for each in differences), turn, branched)
 
 
-def inner_plan(n: int, levels: int, values: Values, called: bool) -> Plan:
-    """The plan of a part: what is formed in place is formed by rows, which can begin with limbs in their sum."""
-    return plan(n, levels, values) if called else values.part("rows", "mul", n, {})
+def leaf(n: int, start: str, values: Values) -> Plan:
+    """The plan of a part in place: rows can begin with limbs in their sum."""
+    strips = ",".join(map(str, values.many("strips")))
+    return values.part("rows", "mul", n, {"strips": strips, "start": start})
 
 
 def plan(n: int, levels: int, values: Values, outermost: bool = False) -> Plan:
