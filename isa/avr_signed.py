@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sqgen.bounds import Sum
-from sqgen.code import Builder, Flag, Memory, Virtual
+from sqgen.code import PUSHED, Builder, Flag, Memory, Virtual
 from sqgen.plan import Block, Difference, Part, Plan, Recombine, Strip
 
 from .avr_karatsuba import Chain, signed
@@ -45,7 +45,6 @@ class Signed:
         self.framed = self.half > FITTING
         self.group = self.half if self.half <= LAST or self.framed else SOME if self.top == 4 * self.half else FEW
         self.a, self.b = operands(build, plan)
-        build.mark("enter")
         self.zero = clear(build, "zero")
         self.low: list[Virtual] = []  # L_lo, later U
         self.sum: list[Virtual] = []  # the upper half of the product that was formed last
@@ -73,7 +72,6 @@ class Signed:
                     self.form_e()
                 case Recombine():
                     self.finish()
-        self.build.mark("leave")
 
     # ---- L and H --------------------------------------------------------------------------------------------------
 
@@ -126,6 +124,7 @@ class Signed:
             self.own(limb)
         self.of_e.run(self.e, lambda index: self.b[index], range(half))
         self.of_e.park()
+        self.push(self.e, 0)
 
     def form_d(self) -> None:
         """d' = a_lo - a_hi, in the registers of a_lo; each limb may wait where that of the middle will be stored."""
@@ -134,9 +133,24 @@ class Signed:
             self.own(limb)
             self.of_d.run([limb], lambda index: self.a[index] if index < len(self.a) else None, [half + index])
         self.of_d.park()
+        self.push(self.a[:half], half)
         if not self.framed:
             for index, limb in enumerate(self.a[:half], half):
                 self.build.mark("room", limb, Memory("r", index))
+
+    def push(self, limbs: Sequence[Virtual], depth: int) -> None:
+        """Let limbs wait on the stack, `depth` limbs of which are in use, if they are too many for the registers."""
+        if self.framed:
+            for depth_of, limb in enumerate(reversed(limbs), depth):
+                where = Memory(PUSHED, depth_of)
+                self.build.mark("room", limb, where)
+                self.build.memory("store", limb, where)
+
+    def pop(self, limb: Virtual) -> None:
+        """The limb that was pushed last is to be used for the last time, and written."""
+        if self.framed:
+            self.build.mark("forget", limb)
+            self.own(limb)
 
     def release(self, base: str) -> None:
         """The last limb of an operand is loaded: its pointer becomes two registers for limbs."""
@@ -153,7 +167,7 @@ class Signed:
         self.first_of_last = [step.first for step in plan.steps if isinstance(step, Strip)][-1]
         self.form_d()
         if self.framed:
-            self.build.mark("spill")
+            self.build.mark("look")
         else:
             self.release("a")
         self.release("b")
@@ -192,10 +206,12 @@ class Signed:
         window = {**self.middle, **self.leaf.limbs}
         d, mask = self.a[: self.half], self.of_e.mask
         assert mask
-        for limb in d[first : last + 1]:
-            self.build.emit("and", limb, mask)
+        if self.framed:
+            self.build.mark("unwind")
         indices = range(first, last + 1)
-        self.less.run([window[self.half + index] for index in indices], lambda index: d[index], indices)
+        self.less.run(
+            [window[self.half + index] for index in indices], lambda index: self.masked(d[index], mask), indices
+        )
         if last + 1 < self.half:
             self.less.park()
         self.leaf.sum = Sum(self.build.isa.limb_bits)
@@ -217,15 +233,20 @@ class Signed:
         more = Chain(build, "more", self.zero)
         more.run(self.sum, lambda index: high[index] if index < len(high) else None, range(half))
         self.count(top, more.carry)
-        assert self.of_d.mask
-        for limb in self.e:
-            build.emit("and", limb, self.of_d.mask)
+        of_d = self.of_d.mask
+        assert of_d
         less = Chain(build, "borrow", self.zero)
-        less.onto(self.sum, lambda index: self.e[index], range(half), 2 * half)
+        less.onto(self.sum, lambda index: self.masked(self.e[index], of_d), range(half), 2 * half)
         assert less.carry
         carry = build.emit("sbc", top, borrowed, takes=less.carry, comment="from -1 to 2")
         sign, above = as_mask(build, "sign", carry), high[: max(0, self.top - 3 * half)]
         Chain(build, "rise", self.zero).onto(above, signed(top, sign), range(len(above)), 3 * half)
+
+    def masked(self, limb: Virtual, mask: Virtual) -> Virtual:
+        """The limb, or zero; AND and POP leave the carry as it is."""
+        self.pop(limb)
+        self.build.emit("and", limb, mask)
+        return limb
 
     def both_negative(self) -> Virtual:
         """1 if both differences are negative, else 0; in the register of a mask, the one that is not used any more."""
