@@ -31,6 +31,7 @@ from .avr_runs import as_mask, clear
 LAST = 6  # limbs of a half whose d stays in registers to the end, so that it is subtracted at once
 SOME, FEW = 3, 2  # limbs of d that are subtracted at a time where there are more; where the halves differ
 FITTING = 8  # limbs of a half whose M fits the registers
+SLACK = 6  # limbs of a half where W waits in registers while H is formed
 ROOMY = 4  # limbs of a half where low halves and L_lo stay in registers while H is formed
 SPARE = 4  # registers left free when the middle begins: fewer moves than where every limb waits in a register
 
@@ -111,6 +112,9 @@ class Signed:
         for index, limb in enumerate(self.variables(limbs), 2 * self.half + first):
             if index < self.top:
                 self.build.mark("room", limb, Memory("r", index))
+                if index < 3 * self.half and self.half > SLACK:  # lest it is in the way of pairs
+                    self.build.memory("store", limb, Memory("r", index))
+                    self.build.mark("forget", limb)
             self.v.append(limb)
 
     # ---- d and e --------------------------------------------------------------------------------------------------
