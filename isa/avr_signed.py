@@ -43,6 +43,7 @@ class Signed:
         self.build, self.plan = build, plan
         (last,) = (step for step in plan.steps if isinstance(step, Recombine))
         self.half, self.top = last.half, 2 * plan.limbs
+        self.early = False  # whether the differences are turned
         self.framed = self.half > FITTING
         self.group = self.half if self.half <= LAST or self.framed else SOME if self.top == 4 * self.half else FEW
         self.a, self.b = operands(build, plan)
@@ -50,7 +51,8 @@ class Signed:
         self.low: list[Virtual] = []  # L_lo, later U
         self.sum: list[Virtual] = []  # the upper half of the product that was formed last
         self.v: list[Virtual] = []  # W, then H'
-        self.e: list[Virtual] = []  # e'; d' is formed in the registers of a_lo
+        self.d: list[Virtual] = []  # d'
+        self.e: list[Virtual] = []  # e'
         self.of_d, self.of_e, self.less = (Chain(build, "borrow", self.zero) for _ in range(3))
         self.lifted = Chain(build, "lifted", self.zero)
         self.first_of_last = 0  # the column where the last strip of M's rows begins
@@ -93,8 +95,9 @@ class Signed:
     def form_high(self, plan: Plan) -> None:
         """V = H + L_hi; its limbs may wait where those of the result will be that need them."""
         half = self.half
-        crowded = [] if half <= ROOMY else [*self.a[:half], *self.low]
-        self.build.mark("forget", *self.b[:half], *crowded)
+        if not self.early:
+            crowded = [] if half <= ROOMY else [*self.a[:half], *self.low]
+            self.build.mark("forget", *self.b[:half], *crowded)
         leaf = self.started(Leaf(plan, self.build, self.a[half:], self.b[half:], out=self.take_high, zero=self.zero))
         leaf.all_steps()
         self.take_high(len(self.v), [leaf.limbs[column] for column in sorted(leaf.limbs)])
@@ -112,7 +115,7 @@ class Signed:
         for index, limb in enumerate(self.variables(limbs), 2 * self.half + first):
             if index < self.top:
                 self.build.mark("room", limb, Memory("r", index))
-                if index < 3 * self.half and self.half > SLACK:  # lest it is in the way of pairs
+                if index < 3 * self.half - 1 and self.half > SLACK:  # lest it is in the way of pairs
                     self.build.memory("store", limb, Memory("r", index))
                     self.build.mark("forget", limb)
             self.v.append(limb)
@@ -120,27 +123,37 @@ class Signed:
     # ---- d and e --------------------------------------------------------------------------------------------------
 
     def form_e(self) -> None:
-        """e' = b_hi - b_lo, in the registers of b_hi."""
-        half, rest = self.half, len(self.b) - self.half
-        self.e = [*self.b[half:], *(clear(self.build, "e") for _ in range(half - rest))]
-        self.build.mark("near", Memory("b", 0), Memory("b", half - 1))
-        for limb in self.b[half:]:
+        """e' = b_hi - b_lo, in the registers of b_hi; or both differences turned, while b_lo is in registers."""
+        low, high = self.b[: self.half], self.b[self.half :]
+        self.early = not self.v
+        for limb in high:  # as long as H needs them; and no pointer moves while a borrow is in the carry
             self.own(limb)
-        self.of_e.run(self.e, lambda index: self.b[index], range(half))
-        self.of_e.park()
+        if self.early:
+            self.e = self.difference(self.of_e, low, high)
+        else:
+            self.build.mark("near", Memory("b", 0), Memory("b", self.half - 1))
+            self.e = self.difference(self.of_e, high, low)
+        self.release("b")
         self.push(self.e, 0)
 
     def form_d(self) -> None:
         """d' = a_lo - a_hi, in the registers of a_lo; each limb may wait where that of the middle will be stored."""
-        half = self.half
-        for index, limb in enumerate(self.a[:half]):
-            self.own(limb)
-            self.of_d.run([limb], lambda index: self.a[index] if index < len(self.a) else None, [half + index])
-        self.of_d.park()
-        self.push(self.a[:half], half)
+        low, high = self.a[: self.half], self.a[self.half :]
+        self.d = self.difference(self.of_d, *((high, low) if self.early else (low, high)))
+        self.push(self.d, self.half)
         if not self.framed:
-            for index, limb in enumerate(self.a[:half], half):
+            for index, limb in enumerate(self.d, self.half):
                 self.build.mark("room", limb, Memory("r", index))
+
+    def difference(self, borrow: Chain, left: Sequence[Virtual], right: Sequence[Virtual]) -> list[Virtual]:
+        """left - right, in the registers of `left`; the borrow waits."""
+        limbs = [*left, *(clear(self.build, "d") for _ in range(self.half - len(left)))]
+        for index, limb in enumerate(limbs):
+            if index < len(left):
+                self.own(limb)
+            borrow.run([limb], lambda index: right[index] if index < len(right) else None, [index])
+        borrow.park()
+        return limbs
 
     def push(self, limbs: Sequence[Virtual], depth: int) -> None:
         """Let limbs wait on the stack, `depth` limbs of which are in use, if they are too many for the registers."""
@@ -174,12 +187,10 @@ class Signed:
             self.build.mark("look")
         else:
             self.release("a")
-        self.release("b")
         self.begin_middle()
-        d = self.a[: self.half]
         if not self.framed:
-            self.own(d[0])
-        self.leaf = self.started(Leaf(plan, self.build, d, self.e, out=self.take_middle, zero=self.zero))
+            self.own(self.d[0])
+        self.leaf = self.started(Leaf(plan, self.build, self.d, self.e, out=self.take_middle, zero=self.zero))
         self.leaf.all_steps()
         self.sum = [self.middle[column] for column in range(self.half, 2 * self.half)]
 
@@ -201,14 +212,14 @@ class Signed:
         if row >= 0 and ((row + 1) % self.group == 0 or row + 1 == self.half):
             self.correct(row // self.group * self.group, row)
         if 0 <= row < self.half - 1 and not self.framed:
-            self.own(self.a[row + 1])
+            self.own(self.d[row + 1])
         if first < self.half:
             self.build.memory("store", self.middle[first], Memory("r", self.half + first))
 
     def correct(self, first: int, last: int) -> None:
         """Subtract limbs `first` to `last` of d' where e is negative: the sum's limbs may hold anything afterwards."""
         window = {**self.middle, **self.leaf.limbs}
-        d, mask = self.a[: self.half], self.of_e.mask
+        d, mask = self.d, self.of_e.mask
         assert mask
         if self.framed:
             self.build.mark("unwind")

@@ -26,16 +26,21 @@ from .sweeps import sweeps
 TITLE = "rows of parity sweeps"
 REFERENCE = "HS15"
 OPS = ("mul",)
-WIDE = 8  # limbs of b that registers hold beside the sum
+WIDE = 8  # limbs of b that registers hold beside as many of the sum
+NARROW = 4  # limbs of b that are enough for chains of two products
 
 
-def narrow_first(n: int) -> str:
-    """Strips that fit the registers, the first one the narrower one: limbs of the sum leave during the others."""
-    return ",".join(map(str, [*([n % WIDE] if n % WIDE else []), *(WIDE for _ in range(n // WIDE))]))
+def fitting(n: int) -> str:
+    """Strips that fit the registers beside the sum: one alone, two, or more narrow ones."""
+    if n <= WIDE:
+        return str(n)
+    if n <= WIDE + 2:
+        return f"{n - NARROW},{NARROW}"
+    return ",".join(map(str, [*([n % NARROW] if n % NARROW else []), *(NARROW for _ in range(n // NARROW))]))
 
 
 PARAMETERS = (
-    Parameter("strips", "limbs of b in each strip of rows; the last one has the rest", narrow_first, many=True),
+    Parameter("strips", "limbs of b in each strip of rows; the last one has the rest", fitting, many=True),
     Parameter("start", "what the sum of the first n limbs begins with", "empty", choices=("empty", "filled")),
 )
 
