@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import cast
 
-from sqgen.code import ANY_FLAGS, SPILLED, Memory, Op
+from sqgen.code import ANY_FLAGS, PUSHED, SPILLED, Memory, Op
 from sqgen.table import Isa
 
 from .avr_registers import POINTERS
@@ -31,6 +31,8 @@ class _Addressing:
     def __init__(self, ops: Sequence[Op]) -> None:
         self.ops = ops
         self.frame = len({op.args[1] for op in ops if op.insn in ("load", "store") and _base(op) == SPILLED})
+        self.pushed = 0  # limbs on the stack
+        self.unwinding = False
         self.walkers: dict[str, _Walker] = {}
         self.out: list[Op] = []
 
@@ -54,6 +56,8 @@ class _Addressing:
             "enter": self.enter,
             "leave": self.leave,
             "spill": self.reach_frame,
+            "look": self.look,
+            "unwind": self.unwind,
             "need": self.nothing,
             "release": self.nothing,
             "accept": self.nothing,
@@ -79,6 +83,8 @@ class _Addressing:
         return [replace(op, args=op.args[:1])]
 
     def access(self, index: int, op: Op) -> list[Op]:
+        if _base(op) == PUSHED:
+            return [self.on_stack(op)]
         return self.walkers[_base(op)].access(op)
 
     def point(self, index: int, op: Op) -> list[Op]:
@@ -99,6 +105,22 @@ class _Addressing:
 
     def leave(self, index: int, op: Op) -> list[Op]:
         return _reserve(-self.frame, op) if self.frame else []
+
+    def look(self, index: int, op: Op) -> list[Op]:
+        return stack_pointer_to("Y", op.heading)
+
+    def unwind(self, index: int, op: Op) -> list[Op]:
+        self.unwinding = True
+        return []
+
+    def on_stack(self, op: Op) -> Op:
+        """A limb pushed, popped, or looked at by Y, which is equal to the stack pointer."""
+        limb, offset = str(op.args[0]), cast(Memory, op.args[1]).offset
+        if op.insn == "load" and not self.unwinding:
+            return replace(op, insn="ldd_y", args=(limb, self.pushed - offset))
+        self.pushed += 1 if op.insn == "store" else -1
+        assert offset == self.pushed - (op.insn == "store"), "limbs come from the stack in the opposite order"
+        return replace(op, insn="push" if op.insn == "store" else "pop", args=(limb,))
 
     def upcoming(self, index: int, base: str) -> tuple[deque[int], int | None]:
         """Offsets of the accesses to a buffer until its pointer is set anew, and where it walks after the last one."""
