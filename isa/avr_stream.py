@@ -5,8 +5,8 @@ With X = 2^(limb bits * half), L = (B:A), H = (D:C) and (D':S) = H + B, the resu
     A + X (A + S - M_lo) + X^2 (S + D' - M_hi) + X^3 D'
 
 so B is added to H on its way to memory, and no limb of M is ever stored.  B and D' are stored only where registers are
-short, and the operand of M then waits where B would be, each limb until that of the middle is final.  The middle may fall short of zero by one in
-its own limbs, but not with D': what goes into that has a sign.
+short, and the operand of M then waits where B would be, each limb until that of the middle is final.  The middle may
+fall short of zero by one in its own limbs, but not with D': what goes into that has a sign.
 
 Sources: research/avr_kernels.md, patterns 8, 11 and 12.
 """
