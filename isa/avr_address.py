@@ -12,12 +12,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import cast
 
-from sqgen.code import ANY_FLAGS, SPILLED, Memory, Op
+from sqgen.code import ANY_FLAGS, PUSHED, SPILLED, Memory, Op
 from sqgen.table import Isa
 
 from .avr_registers import POINTERS
 
 REACH = 63  # of a displacement, and of ADIW
+STORES = ("st_", "std_")
 SCRATCH = ("r24", "r25")  # free where a function begins and ends
 
 
@@ -30,6 +31,8 @@ class _Addressing:
     def __init__(self, ops: Sequence[Op]) -> None:
         self.ops = ops
         self.frame = len({op.args[1] for op in ops if op.insn in ("load", "store") and _base(op) == SPILLED})
+        self.pushed = 0  # limbs on the stack
+        self.unwinding = False
         self.walkers: dict[str, _Walker] = {}
         self.out: list[Op] = []
 
@@ -53,6 +56,8 @@ class _Addressing:
             "enter": self.enter,
             "leave": self.leave,
             "spill": self.reach_frame,
+            "look": self.look,
+            "unwind": self.unwind,
             "need": self.nothing,
             "release": self.nothing,
             "accept": self.nothing,
@@ -78,6 +83,8 @@ class _Addressing:
         return [replace(op, args=op.args[:1])]
 
     def access(self, index: int, op: Op) -> list[Op]:
+        if _base(op) == PUSHED:
+            return [self.on_stack(op)]
         return self.walkers[_base(op)].access(op)
 
     def point(self, index: int, op: Op) -> list[Op]:
@@ -99,6 +106,22 @@ class _Addressing:
     def leave(self, index: int, op: Op) -> list[Op]:
         return _reserve(-self.frame, op) if self.frame else []
 
+    def look(self, index: int, op: Op) -> list[Op]:
+        return stack_pointer_to("Y", op.heading)
+
+    def unwind(self, index: int, op: Op) -> list[Op]:
+        self.unwinding = True
+        return []
+
+    def on_stack(self, op: Op) -> Op:
+        """A limb pushed, popped, or looked at by Y, which is equal to the stack pointer."""
+        limb, offset = str(op.args[0]), cast(Memory, op.args[1]).offset
+        if op.insn == "load" and not self.unwinding:
+            return replace(op, insn="ldd_y", args=(limb, self.pushed - offset))
+        self.pushed += 1 if op.insn == "store" else -1
+        assert offset == self.pushed - (op.insn == "store"), "limbs come from the stack in the opposite order"
+        return replace(op, insn="push" if op.insn == "store" else "pop", args=(limb,))
+
     def upcoming(self, index: int, base: str) -> tuple[deque[int], int | None]:
         """Offsets of the accesses to a buffer until its pointer is set anew, and where it walks after the last one."""
         offsets: deque[int] = deque()
@@ -114,7 +137,9 @@ class _Addressing:
         return offsets, end
 
     def reach_frame(self, index: int, op: Op) -> list[Op]:
-        """Y points below the frame."""
+        """Y points below the frame, if there is one."""
+        if not self.frame:
+            return []
         self.walkers[SPILLED] = _Walker("Y", -1, *self.upcoming(index + 1, SPILLED))
         return stack_pointer_to("Y", op.heading)
 
@@ -216,20 +241,30 @@ def reserve(size: int) -> list[Op]:
 
 
 def _join_moves(ops: Sequence[Op], isa: Isa) -> list[Op]:
-    """MOV of an even register followed by MOV of the odd ones above becomes MOVW."""
+    """MOV of an even register followed by MOV of the odd ones above becomes MOVW, which may wait until a limb has left
+    the register."""
     pair = isa.classes["pair"].registers
     out: list[Op] = []
     for op in ops:
-        if op.insn == "mov" and out and out[-1].insn == "mov" and not op.heading:
-            low, low_from = out[-1].args
+        at = len(out) - 1
+        while at >= 0 and op.insn == "mov" and out[at].insn.startswith(STORES) and not out[at].heading:
+            at -= 1
+        if op.insn == "mov" and at >= 0 and out[at].insn == "mov" and not op.heading:
+            low, low_from = out[at].args
             high, high_from = op.args
             if (
                 low in pair
                 and low_from in pair
                 and _above(str(low), isa) == high
                 and _above(str(low_from), isa) == high_from
+                and not any(low in stored.args for stored in out[at + 1 :])
             ):
-                out[-1] = Op("movw", (low, low_from), heading=out[-1].heading, comment=op.comment)
+                first = out.pop(at)
+                if at < len(out):  # one that stored comes first now
+                    out[at] = replace(out[at], heading=first.heading)
+                out.append(
+                    replace(op, insn="movw", args=(low, low_from), heading="" if at < len(out) else first.heading)
+                )
                 continue
         out.append(op)
     return out

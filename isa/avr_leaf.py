@@ -14,17 +14,21 @@ Sources: research/avr.md and avr_kernels.md, patterns 3, 4, 6, 7, 8 and 9; [SBD1
 
 from __future__ import annotations
 
+import itertools
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 
 from sqgen.bounds import Sum
 from sqgen.code import Builder, Flag, Memory, Virtual
-from sqgen.plan import Apart, Block, Double, Gather, Join, Load, Plan, Product, Run, Step, Store
+from sqgen.plan import Apart, Block, Double, Gather, Join, Load, Plan, Product, Run, Step, Store, Strip
 
 from .avr_registers import HIGH, LOW
 from .avr_runs import Runs, clear
 from .avr_squares import Squares
+
+
+AHEAD = 5  # steps to the end of the next row of a rhombus
 
 
 def operands(build: Builder, plan: Plan) -> tuple[list[Virtual], list[Virtual]]:
@@ -76,8 +80,9 @@ class Leaf:
             case Product():
                 self.product(step)
             case Run(cells):
-                following = rest[0] if rest else None
-                self.runs.run(cells, following.cells if isinstance(following, Run) else ())
+                self.runs.run(cells, self.following(rest))
+            case Strip(first, last):
+                self.build.mark("need", reads=[limb for limb in self.right[first:last] if limb.home])
             case Double(first, last):
                 self.squares.finish_block(first, last, self.diagonal(rest), rest)
             case Apart():
@@ -101,6 +106,18 @@ class Leaf:
         while rest and isinstance(rest[0], Product) and rest[0].i == rest[0].j:
             cells.append(cast(Product, rest.popleft()))
         return cells
+
+    def following(self, rest: deque[Step]) -> list[Product]:
+        """The top products of the runs in which a carry of this one may wait: of the next one; where rows are cut into
+        strips, the next row's too, for limbs above a row are in the sum already."""
+        strips = self.plan.op == "mul"
+        runs: list[Product] = []
+        for step in itertools.islice(rest, AHEAD if strips else 1):
+            if isinstance(step, Run):
+                runs.append(step.cells[-1])
+            elif not isinstance(step, Store | Block):
+                break
+        return runs
 
     def operand(self, cell: Product) -> tuple[Virtual, Virtual]:
         return self.left[cell.i], self.right[cell.j]

@@ -31,7 +31,6 @@ from .avr_signed import Signed
 from .avr_stream import Stream
 
 FAR = 300  # products after which a call no longer reaches what stands behind them
-FITTING = 8  # limbs of a half whose M fits the registers
 
 
 class Module:
@@ -125,8 +124,8 @@ class Module:
 class InPlace:
     """One level of Karatsuba squaring in one piece.
 
-    When the difference is formed no operand is needed any more: its pointer becomes registers for limbs, or reaches the
-    frame of limbs that find no register.
+    When the difference is formed no operand is needed any more: its pointer becomes registers for limbs, or reaches a
+    frame if there are too many of them.
     """
 
     def __init__(self, module: Module, build: Builder, plan: Plan) -> None:
@@ -160,7 +159,7 @@ class InPlace:
             return self.stream.middle
         if step.into.first:
             return self.stream.high
-        return lambda column, limbs: store(self.build, step.into.first + column, limbs)
+        return self.stream.low if not step.shared else lambda column, limbs: store(self.build, column, limbs)
 
     def part(self, step: Part) -> None:
         """A product in place."""
@@ -199,21 +198,17 @@ class InPlace:
 
         return load
 
-    def release(self, half: int) -> None:
-        """The operand's pointer, Y, is free: for limbs, or for the frame where these are too many."""
-        if half > FITTING:
-            self.build.mark("spill")
-        else:
-            self.build.mark("release", *POINTERS[pointers(self.plan)["a"]])
-
     def difference(self, step: Difference) -> None:
         low: Source = Buffer(self.build, step.left.name, step.left.first, step.left.count)
         middle = next(part for part in self.plan.parts() if step.into in (part.left, part.right))
         if middle.shared:
             low = self.arriving(step.left, self.function(middle))
         high = self.vectors[step.right.name][step.right.first : step.right.first + step.right.count]
-        self.vectors[step.into.name] = resident_difference(self.build, low, high, step.into.count, self.zero)
-        self.release(step.into.count)
+        found = resident_difference(self.build, low, high, step.into.count, self.zero)
+        self.vectors[step.into.name] = found
+        if not middle.shared:
+            self.stream.lodge(found)
+        self.build.mark("spill", *POINTERS[pointers(self.plan)["a"]])
 
 
 class Calling:

@@ -50,7 +50,7 @@ class Runs:
         self.formed: dict[Product, tuple[Virtual, Virtual]] = {}  # products that wait, their high limbs with a carry
 
     def run(self, cells: Sequence[Product], following: Sequence[Product]) -> None:
-        """Add the `cells`; `following` are those of the run after it, where the last carry may wait."""
+        """Add the `cells`; `following` are the top products of runs after it, in one of which the carry may wait."""
         rest = deque(cells)
         waiting: list[Addend] = []
         while rest:
@@ -101,7 +101,7 @@ class Runs:
     ) -> list[Addend]:
         """Add neighbouring products, and what was `waiting`; what waits for the next chain.
 
-        If it is the `last` chain of its run, its carry goes to the sum or to a product of the `following` run.
+        If it is the `last` chain of its run, its carry goes to the sum or to one of the products `following`.
         """
         leaf = self.leaf
         for cell in cells:
@@ -136,14 +136,15 @@ class Runs:
         return next(iter(inner or candidates), None)
 
     def catcher(self, top: int, following: Sequence[Product]) -> Virtual | None:
-        """The high limb of the last product of the following run, formed now, if the carry out of limb `top` cannot
-        be added to the limb above and end there."""
+        """The high limb of the first product following that has it in the right column, formed now, if the carry out
+        of limb `top` cannot be added to the limb above and end there.  Each takes one carry."""
         leaf = self.leaf
         ends_above = not self.empty(top + 1) and not leaf.sum.carries(top + 1)
-        if not following or following[-1].column != top or ends_above or not leaf.sum.carries(top):
+        found = next((cell for cell in following if cell.column == top and cell not in self.formed), None)
+        if not found or ends_above or not leaf.sum.carries(top):
             return None
-        self.formed[following[-1]] = self.form(following[-1])
-        return self.formed[following[-1]][1]
+        self.formed[found] = self.form(found)
+        return self.formed[found][1]
 
     def add(self, addends: Sequence[Addend], *, last: bool, catcher: Virtual | None) -> list[Addend]:
         """Add neighbouring limbs to the sum; a high limb that waits in a register takes the carry unless it is the

@@ -20,8 +20,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sqgen.bounds import Sum
-from sqgen.code import Builder, Flag, Memory, Virtual
-from sqgen.plan import Block, Difference, Part, Plan, Recombine
+from sqgen.code import PUSHED, Builder, Flag, Memory, Virtual
+from sqgen.plan import Block, Difference, Part, Plan, Recombine, Strip
 
 from .avr_karatsuba import Chain, signed
 from .avr_leaf import Leaf, operands
@@ -30,6 +30,8 @@ from .avr_runs import as_mask, clear
 
 LAST = 6  # limbs of a half whose d stays in registers to the end, so that it is subtracted at once
 SOME, FEW = 3, 2  # limbs of d that are subtracted at a time where there are more; where the halves differ
+FITTING = 8  # limbs of a half whose M fits the registers
+SLACK = 6  # limbs of a half where W waits in registers while H is formed
 ROOMY = 4  # limbs of a half where low halves and L_lo stay in registers while H is formed
 SPARE = 4  # registers left free when the middle begins: fewer moves than where every limb waits in a register
 
@@ -41,15 +43,20 @@ class Signed:
         self.build, self.plan = build, plan
         (last,) = (step for step in plan.steps if isinstance(step, Recombine))
         self.half, self.top = last.half, 2 * plan.limbs
-        self.group = self.half if self.half <= LAST else SOME if self.top == 4 * self.half else FEW
+        self.early = False  # whether the differences are turned
+        self.framed = self.half > FITTING
+        self.group = self.half if self.half <= LAST or self.framed else SOME if self.top == 4 * self.half else FEW
         self.a, self.b = operands(build, plan)
         self.zero = clear(build, "zero")
         self.low: list[Virtual] = []  # L_lo, later U
         self.sum: list[Virtual] = []  # the upper half of the product that was formed last
         self.v: list[Virtual] = []  # W, then H'
-        self.e: list[Virtual] = []  # e'; d' is formed in the registers of a_lo
+        self.d: list[Virtual] = []  # d'
+        self.e: list[Virtual] = []  # e'
         self.of_d, self.of_e, self.less = (Chain(build, "borrow", self.zero) for _ in range(3))
         self.lifted = Chain(build, "lifted", self.zero)
+        self.first_of_last = 0  # the column where the last strip of M's rows begins
+        self.middle: dict[int, Virtual] = {}  # limbs of the middle that no product is added to any more
 
     def all_steps(self) -> None:
         """Step by step."""
@@ -63,7 +70,6 @@ class Signed:
                 case Part(plan) if step.into.first:
                     self.form_high(plan)
                 case Part(plan):
-                    self.build.mark("need", reads=b[:half])
                     Leaf(plan, self.build, a[:half], b[:half], out=self.take_low, zero=self.zero).all_steps()
                 case Difference() if step.left.name == "b":
                     self.form_e()
@@ -89,9 +95,9 @@ class Signed:
     def form_high(self, plan: Plan) -> None:
         """V = H + L_hi; its limbs may wait where those of the result will be that need them."""
         half = self.half
-        crowded = [] if half <= ROOMY else [*self.a[:half], *self.low]
-        self.build.mark("forget", *self.b[:half], *crowded)
-        self.build.mark("need", reads=self.b[half:])
+        if not self.early:
+            crowded = [] if half <= ROOMY else [*self.a[:half], *self.low]
+            self.build.mark("forget", *self.b[:half], *crowded)
         leaf = self.started(Leaf(plan, self.build, self.a[half:], self.b[half:], out=self.take_high, zero=self.zero))
         leaf.all_steps()
         self.take_high(len(self.v), [leaf.limbs[column] for column in sorted(leaf.limbs)])
@@ -109,29 +115,59 @@ class Signed:
         for index, limb in enumerate(self.variables(limbs), 2 * self.half + first):
             if index < self.top:
                 self.build.mark("room", limb, Memory("r", index))
+                if index < 3 * self.half - 1 and self.half > SLACK:  # lest it is in the way of pairs
+                    self.build.memory("store", limb, Memory("r", index))
+                    self.build.mark("forget", limb)
             self.v.append(limb)
 
     # ---- d and e --------------------------------------------------------------------------------------------------
 
     def form_e(self) -> None:
-        """e' = b_hi - b_lo, in the registers of b_hi."""
-        half, rest = self.half, len(self.b) - self.half
-        self.e = [*self.b[half:], *(clear(self.build, "e") for _ in range(half - rest))]
-        self.build.mark("near", Memory("b", 0), Memory("b", half - 1))
-        for limb in self.b[half:]:
+        """e' = b_hi - b_lo, in the registers of b_hi; or both differences turned, while b_lo is in registers."""
+        low, high = self.b[: self.half], self.b[self.half :]
+        self.early = not self.v
+        for limb in high:  # as long as H needs them; and no pointer moves while a borrow is in the carry
             self.own(limb)
-        self.of_e.run(self.e, lambda index: self.b[index], range(half))
-        self.of_e.park()
+        if self.early:
+            self.e = self.difference(self.of_e, low, high)
+        else:
+            self.build.mark("near", Memory("b", 0), Memory("b", self.half - 1))
+            self.e = self.difference(self.of_e, high, low)
+        self.release("b")
+        self.push(self.e, 0)
 
     def form_d(self) -> None:
         """d' = a_lo - a_hi, in the registers of a_lo; each limb may wait where that of the middle will be stored."""
-        half = self.half
-        for index, limb in enumerate(self.a[:half]):
+        low, high = self.a[: self.half], self.a[self.half :]
+        self.d = self.difference(self.of_d, *((high, low) if self.early else (low, high)))
+        self.push(self.d, self.half)
+        if not self.framed:
+            for index, limb in enumerate(self.d, self.half):
+                self.build.mark("room", limb, Memory("r", index))
+
+    def difference(self, borrow: Chain, left: Sequence[Virtual], right: Sequence[Virtual]) -> list[Virtual]:
+        """left - right, in the registers of `left`; the borrow waits."""
+        limbs = [*left, *(clear(self.build, "d") for _ in range(self.half - len(left)))]
+        for index, limb in enumerate(limbs):
+            if index < len(left):
+                self.own(limb)
+            borrow.run([limb], lambda index: right[index] if index < len(right) else None, [index])
+        borrow.park()
+        return limbs
+
+    def push(self, limbs: Sequence[Virtual], depth: int) -> None:
+        """Let limbs wait on the stack, `depth` limbs of which are in use, if they are too many for the registers."""
+        if self.framed:
+            for depth_of, limb in enumerate(reversed(limbs), depth):
+                where = Memory(PUSHED, depth_of)
+                self.build.mark("room", limb, where)
+                self.build.memory("store", limb, where)
+
+    def pop(self, limb: Virtual) -> None:
+        """The limb that was pushed last is to be used for the last time, and written."""
+        if self.framed:
+            self.build.mark("forget", limb)
             self.own(limb)
-            self.of_d.run([limb], lambda index: self.a[index] if index < len(self.a) else None, [half + index])
-        self.of_d.park()
-        for index, limb in enumerate(self.a[:half], half):
-            self.build.mark("room", limb, Memory("r", index))
 
     def release(self, base: str) -> None:
         """The last limb of an operand is loaded: its pointer becomes two registers for limbs."""
@@ -145,14 +181,18 @@ class Signed:
 
     def form_middle(self, plan: Plan) -> None:
         """The lower half of U + d' e', to the result; the upper one less the limbs of d' where e is negative."""
+        self.first_of_last = [step.first for step in plan.steps if isinstance(step, Strip)][-1]
         self.form_d()
-        self.release("a")
-        self.release("b")
+        if self.framed:
+            self.build.mark("look")
+        else:
+            self.release("a")
         self.begin_middle()
-        d = self.a[: self.half]
-        self.own(d[0])
-        self.leaf = self.started(Leaf(plan, self.build, d, self.e, out=self.take_middle, zero=self.zero))
+        if not self.framed:
+            self.own(self.d[0])
+        self.leaf = self.started(Leaf(plan, self.build, self.d, self.e, out=self.take_middle, zero=self.zero))
         self.leaf.all_steps()
+        self.sum = [self.middle[column] for column in range(self.half, 2 * self.half)]
 
     def begin_middle(self) -> None:
         """U = L_lo + W, its carry as a mask."""
@@ -165,29 +205,35 @@ class Signed:
         self.build.mark("spare", 0)
 
     def take_middle(self, first: int, limbs: list[Virtual]) -> None:
-        """The lowest limb after a row; after the last one with all limbs above it."""
-        lowest, *others = self.variables(limbs)
-        window = {first + 1 + index: limb for index, limb in enumerate(others)} or self.leaf.limbs
-        if (first + 1) % self.group == 0 or others:
-            self.correct(first // self.group * self.group, first, window)
-        if not others:
-            self.own(self.a[first + 1])
-        self.build.memory("store", lowest, Memory("r", self.half + first))
-        self.sum = others
+        """The lowest limb after a row, after the last one with all limbs above it; those of the upper half stay."""
+        for column, limb in enumerate(self.variables(limbs), first):
+            self.middle[column] = limb
+        row = first - self.first_of_last  # of the last strip
+        if row >= 0 and ((row + 1) % self.group == 0 or row + 1 == self.half):
+            self.correct(row // self.group * self.group, row)
+        if 0 <= row < self.half - 1 and not self.framed:
+            self.own(self.d[row + 1])
+        if first < self.half:
+            self.build.memory("store", self.middle[first], Memory("r", self.half + first))
 
-    def correct(self, first: int, last: int, window: dict[int, Virtual]) -> None:
+    def correct(self, first: int, last: int) -> None:
         """Subtract limbs `first` to `last` of d' where e is negative: the sum's limbs may hold anything afterwards."""
-        d, mask = self.a[: self.half], self.of_e.mask
+        window = {**self.middle, **self.leaf.limbs}
+        d, mask = self.d, self.of_e.mask
         assert mask
-        for limb in d[first : last + 1]:
-            self.build.emit("and", limb, mask)
+        if self.framed:
+            self.build.mark("unwind")
         indices = range(first, last + 1)
-        self.less.run([window[self.half + index] for index in indices], lambda index: d[index], indices)
+        self.less.run(
+            [window[self.half + index] for index in indices], lambda index: self.masked(d[index], mask), indices
+        )
         if last + 1 < self.half:
             self.less.park()
         self.leaf.sum = Sum(self.build.isa.limb_bits)
-        for column in window:
+        for column in self.leaf.limbs:
             self.leaf.sum.add_limb(column)
+        for cell in self.leaf.runs.formed:
+            self.leaf.sum.add_carry(cell.column + 1)
 
     # ---- the end --------------------------------------------------------------------------------------------------
 
@@ -202,15 +248,20 @@ class Signed:
         more = Chain(build, "more", self.zero)
         more.run(self.sum, lambda index: high[index] if index < len(high) else None, range(half))
         self.count(top, more.carry)
-        assert self.of_d.mask
-        for limb in self.e:
-            build.emit("and", limb, self.of_d.mask)
+        of_d = self.of_d.mask
+        assert of_d
         less = Chain(build, "borrow", self.zero)
-        less.onto(self.sum, lambda index: self.e[index], range(half), 2 * half)
+        less.onto(self.sum, lambda index: self.masked(self.e[index], of_d), range(half), 2 * half)
         assert less.carry
         carry = build.emit("sbc", top, borrowed, takes=less.carry, comment="from -1 to 2")
         sign, above = as_mask(build, "sign", carry), high[: max(0, self.top - 3 * half)]
         Chain(build, "rise", self.zero).onto(above, signed(top, sign), range(len(above)), 3 * half)
+
+    def masked(self, limb: Virtual, mask: Virtual) -> Virtual:
+        """The limb, or zero; AND and POP leave the carry as it is."""
+        self.pop(limb)
+        self.build.emit("and", limb, mask)
+        return limb
 
     def both_negative(self) -> Virtual:
         """1 if both differences are negative, else 0; in the register of a mask, the one that is not used any more."""

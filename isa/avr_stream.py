@@ -15,13 +15,45 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 
-from sqgen.code import Builder, Memory, Virtual
+from sqgen.code import Builder, Flag, Memory, Virtual
 
-from .avr_karatsuba import Buffer, Chain, signed
+from .avr_karatsuba import Buffer, Chain, Source, limbs_of, signed
 from .avr_leaf import Leaf, store
 from .avr_runs import as_mask, clear
 
 GROUP = 8  # limbs of M at a time, if more leave at once
+
+
+class Carries:
+    """Two carries in one register, where they wait together; they come back in turns in this order and that.
+
+    Shifted to the left, the register gives the one in its top bit and takes it, when it has changed, into its lowest,
+    as it gives the other one; shifted to the right, the other way round.  Taking, swapping and putting both away are
+    three cycles; a mask for each would be two registers and four.
+    """
+
+    def __init__(self, build: Builder) -> None:
+        self.build, self.left = build, True
+        self.limb: Virtual | None = None
+
+    def take(self) -> Flag | None:
+        """The first of the two, none at the beginning."""
+        if not self.limb:
+            self.limb = clear(self.build, "carries")
+            return None
+        return self.build.emit("add", self.limb, self.limb) if self.left else self.build.emit("lsr", self.limb)
+
+    def swap(self, carry: Flag | None) -> Flag | None:
+        """The second one for the first."""
+        assert self.limb
+        if self.left:
+            return self.build.emit("adc", self.limb, self.limb, takes=carry)
+        return self.build.emit("ror", self.limb, takes=carry)
+
+    def put(self, carry: Flag | None) -> None:
+        """Let the second one wait too; next time it is the first."""
+        self.swap(carry)
+        self.left = not self.left
 
 
 class Stream:
@@ -37,17 +69,29 @@ class Stream:
         self.sums = Chain(build, "carry", zero)
         self.lifted = Chain(build, "lifted", zero)
         self.less = Chain(build, "borrow", zero)
+        self.carries = Carries(build)  # of both
+        self.raised: dict[int, Virtual] = {}  # limbs of B that are not stored, or only where registers are short
+        self.lodged: Sequence[Virtual] = ()  # the operand of M
         self.source: Leaf | None = None  # of the limbs of H
         self.top: Virtual | None = None
         self.sign: Virtual | None = None  # the limbs above the top one, all of them alike
         self.above = [build.limb(f"r{c}", Memory("r", c)) for c in range(3 * self.half, 2 * self.half + self.size)]
 
+    def low(self, first: int, limbs: Sequence[Virtual]) -> None:
+        """Limbs of L from `first` on: A is stored, B may wait in registers, or where it would be stored."""
+        for column, limb in enumerate(limbs, first):
+            if column < self.half or limb is self.zero:
+                store(self.build, column, [limb])
+            else:
+                self.raised[column - self.half] = limb
+                self.build.mark("room", limb, Memory("r", column))
+
     def high(self, first: int, limbs: Sequence[Virtual]) -> None:
-        """Limbs of H from `first` on: add B, store."""
+        """Limbs of H from `first` on: add B; S is stored, D' may wait in registers too."""
         own = [clear(self.build, "h") if limb is self.zero else limb for limb in limbs]
         last = first + len(own)
-        addends = Buffer(self.build, "r", self.half, self.half)
-        self.sums.run(own, addends, range(first, last), [addends])
+        stored = Buffer(self.build, "r", self.half, self.half)
+        self.sums.run(own, lambda index: self.raised.get(index) or stored(index), range(first, last), [stored])
         catcher = self.source.waiting_square(last) if self.source and last == self.half == self.size - last else None
         if catcher:
             if self.sums.carry:
@@ -59,7 +103,18 @@ class Stream:
         elif self.size < 2 * self.half and self.sums.carry:
             self.above.append(clear(self.build, "e"))
             self.build.emit("adc", self.above[-1], self.zero, takes=self.sums.carry)
-        store(self.build, 2 * self.half + first, own)
+        for index, limb in enumerate(own, first):
+            if index < self.half or not self.source:  # if H is called, so is M, which leaves no register as it was
+                store(self.build, 2 * self.half + index, [limb])
+            else:
+                self.build.mark("room", limb, Memory("r", 2 * self.half + index))
+                self.above[index - self.half] = limb
+
+    def lodge(self, limbs: Sequence[Virtual]) -> None:
+        """Let the operand of M wait where B was, each limb until that of the middle is stored there."""
+        self.lodged = limbs
+        for index, limb in enumerate(limbs):
+            self.build.mark("room", limb, Memory("r", self.half + index))
 
     def middle(self, first: int, limbs: Sequence[Virtual]) -> None:
         """Limbs of M from `first` on: L + H - M, and what lies there, to the middle."""
@@ -69,21 +124,34 @@ class Stream:
             self.group(range(begin, end), limbs[begin - first : end - first])
 
     def group(self, indices: range, limbs: Sequence[Virtual]) -> None:
-        """Some limbs of M, all in the lower or all in the upper half of the middle."""
+        """Some limbs of M, all in the lower or all in the upper half of the middle.
+
+        M is subtracted, and A or D' added, in the order in which the carries come.
+        """
         build, upper = self.build, indices.start >= self.half
         inner = range(indices.start - self.half, indices.stop - self.half) if upper else indices
         self.near(inner, upper)
-        found = [limb for index in inner if (limb := Buffer(build, "r", 2 * self.half, self.half)(index))]
-        self.lifted.run(found, self.high_limb if upper else Buffer(build, "r", 0, self.half), inner)
-        self.lifted.park()
-        last = indices.stop == 2 * self.half
-        if last:
-            self.begin_top()
-        self.less.run(found, lambda index: limbs[index - inner.start], inner)
-        if last:
-            self.end_top()
+        sums, low = Buffer(build, "r", 2 * self.half, self.half), Buffer(build, "r", 0, self.half)
+        passes: list[tuple[Chain, Source]] = [
+            (self.less, lambda index: limbs[index - inner.start]),
+            (self.lifted, self.high_limb if upper else low),
+        ]
+        if not self.carries.left:
+            passes.reverse()
+        (first, addends), (second, others) = passes
+        first.carry = self.carries.take()
+        found: list[Virtual] = []
+        for index in inner:  # what is subtracted leaves a register as the limb of the sum comes
+            found += limbs_of(sums, [index])
+            first.run(found[-1:], addends, [index])
+        second.carry = self.carries.swap(first.carry)
+        second.run(found, others, inner)
+        if indices.stop == 2 * self.half:
+            self.form_top(second.carry)
         else:
-            self.less.park()
+            self.carries.put(second.carry)
+        for limb in self.lodged[indices.start : indices.stop]:
+            build.mark("own", limb)
         store(build, self.half + indices.start, found)
 
     def near(self, inner: range, upper: bool) -> None:
@@ -95,16 +163,15 @@ class Stream:
     def high_limb(self, index: int) -> Virtual | None:
         return self.above[index] if index < len(self.above) else None
 
-    def begin_top(self) -> None:
-        """What goes into the limbs above, but for the borrow that is still to come."""
+    def form_top(self, carry: Flag | None) -> None:
+        """What goes into the limbs above, and its sign."""
+        if not self.carries.left:
+            self.carries.left = True
+            carry = self.carries.swap(carry)
+        assert self.carries.limb
         self.top = clear(self.build, "top")
-        if self.lifted.mask:
-            self.build.emit("sub", self.top, self.lifted.mask)
-
-    def end_top(self) -> None:
-        """Take the borrow off, and keep the sign."""
-        assert self.top
-        borrow = self.build.emit("sbc", self.top, self.zero, takes=self.less.carry)
+        self.build.emit("adc", self.top, self.zero, takes=carry)
+        borrow = self.build.emit("sub", self.top, self.carries.limb)
         self.sign = as_mask(self.build, "sign", borrow)
 
     def finish(self) -> None:

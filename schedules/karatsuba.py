@@ -30,6 +30,7 @@ TITLE = "subtractive Karatsuba"
 REFERENCE = "HS15"
 OPS = ("mul",)
 FEWEST = 6  # limbs of a part that is worth a level in place
+EARLY = {*range(2, 10), 12}  # limbs where, in place, b_lo - b_hi is formed before H: measured
 LEAF = 16  # limbs of a part, at most, where nothing is said of levels
 LONGEST = 20  # limbs of a part, at most, for which levels are worth a search
 
@@ -107,24 +108,27 @@ def level(a: Slice, b: Slice, levels: int, values: Values, branched: bool) -> It
         d, e = Slice("d", 0, half), Slice("e", 0, half)
     middle = Slice("m", 0, 2 * half)
     differences = [Difference("a_lo < a_hi", d, low[0], high[0]), Difference("b_lo < b_hi", e, low[1], high[1])]
-    inner, smaller = (
-        plan(limbs, levels - 1, values) if called else values.part("rows", "mul", limbs, {})
-        for limbs in (half, n - half)
+    signs = tuple(each.sign for each in differences)
+    of_low, of_high, of_middle = (
+        plan(limbs, levels - 1, values) if called else leaf(limbs, start, values)
+        for limbs, start in ((half, "empty"), (n - half, "filled"), (half, "filled"))
     )
-    form_low: tuple[Step, ...] = (Block("L"), Part(inner, Slice("r", 0, 2 * half), *low, called))
-    form_high: tuple[Step, ...] = (Block("H"), Part(smaller, Slice("r", 2 * half, 2 * (n - half)), *high, called))
-    form_middle: tuple[Step, ...] = (Block("M"), *differences, Part(inner, middle, d, e, called))
+    form_low: tuple[Step, ...] = (Block("L"), Part(of_low, Slice("r", 0, 2 * half), *low, called))
+    form_high: tuple[Step, ...] = (Block("H"), Part(of_high, Slice("r", 2 * half, 2 * (n - half)), *high, called))
+    if not called and n in EARLY:
+        form_high = (form_high[0], differences.pop(), form_high[1])
+    form_middle: tuple[Step, ...] = (Block("M"), *differences, Part(of_middle, middle, d, e, called))
     parts = (form_middle, form_low, form_high) if called else (form_low, form_high, form_middle)
     for part in parts:
         yield from part
     yield Block("L + H - M")
     turn = values.one("turn") if called and values.word("recombine") == "looped" else 0
-    yield Recombine(half, middle, tuple(each.sign for each in differences), turn, branched)
+    yield Recombine(half, middle, signs, turn, branched)
 
 
-def inner_plan(n: int, levels: int, values: Values, called: bool) -> Plan:
-    """The plan of a part: what is formed in place is formed by rows, which can begin with limbs in their sum."""
-    return plan(n, levels, values) if called else values.part("rows", "mul", n, {})
+def leaf(n: int, start: str, values: Values) -> Plan:
+    """The plan of a part in place: rows can begin with limbs in their sum."""
+    return values.part("rows", "mul", n, {"start": start})
 
 
 def plan(n: int, levels: int, values: Values, outermost: bool = False) -> Plan:

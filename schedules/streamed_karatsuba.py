@@ -8,8 +8,8 @@
 
 L is stored, and its upper half is added to H as that is stored in turn.  Each limb of M goes into L + H - M as it
 leaves its square, and with that into the result.  It is `karatsuba-squaring -p levels=1 -p parts=inline` with the
-sweeps' blocks as parameters: `ends`, `orders` and `stages` for L and H, and others for M, whose operand is in registers
-and leaves few for its columns.
+sweeps' blocks as parameters: `ends`, `orders` and `stages` for L, others for H, which needs more registers, and others
+for M, whose operand is in registers and leaves few for its columns.
 
 Cost: 3 S(n/2) and about 30 cycles for each limb of a half.
 """
@@ -28,7 +28,8 @@ from . import sweeps
 TITLE = "Karatsuba squaring, streamed sweeps"
 REFERENCE = "HS15"
 OPS = ("sqr",)
-OF_M = "middle-"  # before the name of a parameter
+OF_H, OF_M = "high-", "middle-"  # before the name of a parameter
+PARTS = ("", OF_H, OF_M)
 
 
 def larger(n: int) -> int:
@@ -46,7 +47,8 @@ def of_half(parameter: Parameter, prefix: str, whose: str) -> Parameter:
 
 
 PARAMETERS = (
-    *(of_half(parameter, "", "L and H") for parameter in sweeps.PARAMETERS),
+    *(of_half(parameter, "", "L") for parameter in sweeps.PARAMETERS),
+    *(of_half(parameter, OF_H, "H") for parameter in sweeps.PARAMETERS),
     *(of_half(parameter, OF_M, "M") for parameter in sweeps.PARAMETERS),
 )
 
@@ -59,7 +61,7 @@ def steps(op: str, n: int, values: Values) -> Iterator[Step]:
     yield Block("L")
     yield Part(square(half, "", values), Slice("r", 0, 2 * half), low, low, False)
     yield Block("H")
-    yield Part(square(n - half, "", values, half), Slice("r", 2 * half, 2 * (n - half)), high, high, False)
+    yield Part(square(n - half, OF_H, values, half), Slice("r", 2 * half, 2 * (n - half)), high, high, False)
     yield Block("M")
     yield Difference("a_lo < a_hi", d, low, high)
     yield Part(square(half, OF_M, values), middle, d, d, False)
@@ -80,22 +82,21 @@ def square(n: int, prefix: str, values: Values, stage: int | None = None) -> Pla
 
 def fitted(n: int, given: Mapping[str, str]) -> dict[str, str]:
     """Parameters found for another size, made to fit this one."""
-    return whole(sweeps.fitted(larger(n), part(given, "")), sweeps.fitted(larger(n), part(given, OF_M)))
+    return whole({prefix: sweeps.fitted(larger(n), part(given, prefix)) for prefix in PARTS})
 
 
 def changed(n: int, given: Mapping[str, str], rng: Random) -> dict[str, str]:
-    """One random change of the blocks, those of M twice as often."""
-    outer, middle = part(given, ""), part(given, OF_M)
-    if rng.randrange(3):
-        return whole(outer, sweeps.changed(larger(n), middle, rng))
-    return whole(sweeps.changed(larger(n), outer, rng), middle)
+    """One random change of the blocks of one square, those of M twice as often."""
+    parts = {prefix: part(given, prefix) for prefix in PARTS}
+    one = rng.choice((*PARTS, OF_M))
+    return whole(parts | {one: sweeps.changed(larger(n), parts[one], rng)})
 
 
 def part(given: Mapping[str, str], prefix: str) -> dict[str, str]:
-    """The parameters of the sweeps of L and H, or of M."""
+    """The parameters of the sweeps of L, H or M."""
     return {parameter.name: given[prefix + parameter.name] for parameter in sweeps.PARAMETERS}
 
 
-def whole(outer: Mapping[str, str], middle: Mapping[str, str]) -> dict[str, str]:
-    """Both as parameters of this method."""
-    return {**outer, **{OF_M + name: value for name, value in middle.items()}}
+def whole(parts: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
+    """All of them as parameters of this method."""
+    return {prefix + name: value for prefix, given in parts.items() for name, value in given.items()}

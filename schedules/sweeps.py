@@ -16,6 +16,7 @@ next sweep if that ends one column further.
 * i, I: rows, a layer the cells of one a[i] with greater j; ascending i, descending i
 * j, J: the cells of one a[j] with smaller i; ascending j, descending j
 * v, r: the first cell of each column, then the second one; from the diagonal outwards, towards the diagonal
+* c: column by column, each cell by itself: 1 or 2 cycles more for each column, but it needs no pairs of registers
 
 At the columns `stages`, when the blocks have come that far, the sum is doubled, the squares are added, and the limbs
 leave.  Stages that end at an even column let the carries wait in the low limb of the next square, at an odd one in the
@@ -35,7 +36,7 @@ from sqgen.plan import Block, Double, Product, Run, Step, Store
 TITLE = "sweeps over columns two apart, in blocks of columns"
 REFERENCE = "SBD13"
 OPS = ("sqr",)
-ORDERS = ("i", "I", "j", "J", "v", "r")
+ORDERS = ("i", "I", "j", "J", "v", "r", "c")
 WIDTH = 6  # columns of a block or stage where nothing is given
 
 
@@ -114,7 +115,8 @@ def layers(n: int, cells: Sequence[Product], order: str) -> list[list[Product]]:
     seen: dict[int, int] = {}
     for cell in sorted(cells, key=lambda cell: -cell.i if outwards else cell.i):
         rank = seen[cell.column] = seen.get(cell.column, 0) + 1
-        index = {"i": min(cell.i, last_row), "I": -cell.i, "j": cell.j, "J": -cell.j}.get(order, rank)
+        by_column = n * cell.column + cell.i
+        index = {"i": min(cell.i, last_row), "I": -cell.i, "j": cell.j, "J": -cell.j, "c": by_column}.get(order, rank)
         groups.setdefault(index, []).append(cell)
     return [groups[index] for index in sorted(groups)]
 
@@ -147,6 +149,9 @@ def stage(first: int, last: int) -> Iterator[Step]:
 # ---- for the search ------------------------------------------------------------------------------------------------
 
 
+CHANGES = (*("order", "end", "stage", "both") * 2, "cut", "join", "cut stage", "join stages")
+
+
 def fitted(n: int, given: Mapping[str, str]) -> dict[str, str]:
     """Parameters found for another size, made to fit this one: ends that lie beyond it are left out."""
     ends, orders, stages = read(given)
@@ -160,14 +165,17 @@ def fitted(n: int, given: Mapping[str, str]) -> dict[str, str]:
 
 
 def changed(n: int, given: Mapping[str, str], rng: Random) -> dict[str, str]:
-    """One random change, or two: an end moved, a block or stage cut in two or joined with the next, another order."""
+    """One random change, or two: an end moved, a stage's end with it or alone, a block or stage cut in two or joined
+    with the next, another order."""
     ends, orders, stages = read(given)
     for _ in range(rng.choice((1, 1, 2))):
-        match rng.choice(("order", "order", "end", "end", "cut", "join", "stage", "stage", "cut stage", "join stages")):
+        match rng.choice(CHANGES):
             case "order":
                 orders[rng.randrange(len(orders))] = rng.choice(ORDERS)
             case "end":
                 move(ends, 2 * n - 2, rng)
+            case "both":
+                move_both(ends, stages, n, rng)
             case "cut":
                 at = rng.randrange(1, 2 * n - 2)
                 if at not in ends:
@@ -185,6 +193,18 @@ def changed(n: int, given: Mapping[str, str], rng: Random) -> dict[str, str]:
             case "join stages" if len(stages) > 1:
                 del stages[rng.randrange(len(stages) - 1)]
     return written(ends, orders, stages)
+
+
+def move_both(ends: list[int], stages: list[int], n: int, rng: Random) -> None:
+    """Move the end of a block, and the stage that ends there or one column before, by the same."""
+    if len(ends) > 1:
+        index = rng.randrange(len(ends) - 1)
+        was = ends[index]
+        low, high = ends[index - 1] if index else 0, ends[index + 1]
+        ends[index] = min(max(was + rng.choice((-2, -1, 1, 2)), low + 1), min(high, 2 * n - 2) - 1)
+        by = ends[index] - was
+        moved = {stage + by if stage in (was, was - 1) else stage for stage in stages[:-1]}
+        stages[:] = [*sorted(stage for stage in moved if 0 < stage < stages[-1]), stages[-1]]
 
 
 def read(given: Mapping[str, str]) -> tuple[list[int], list[str], list[int]]:

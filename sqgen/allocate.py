@@ -2,9 +2,9 @@
 
 Stays are placed in the order of their births.  Two things are wanted: mates, which are moved together if they lie in
 an aligned pair, and few registers that must be saved.  A pair can only be placed where both of its registers are free,
-so a single limb goes where the time is shortest in which just one register of a pair is in use.  Where no pair is free,
-what is in the way of one can be moved: that costs as much as a broken pair, but only once.  `hints`, found by search,
-say otherwise for single stays.  What goes to a function on registers, or comes from one, has its place.
+so a single limb goes where the time is shortest in which just one register of a pair is in use; `hints`, found by
+search, say otherwise for single stays.  `beam` follows several ways at once.  What goes to a function on registers, or
+comes from one, has its place.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from . import beam
 from .code import SPILLED, Arg, CodeError, Function, Memory, Op, Virtual
 from .plan import Plan
 from .residence import NEVER, PressureError, Residence, residence
@@ -24,7 +25,7 @@ Hints = Mapping[int, str]  # number of a stay -> the register it should have
 
 
 def allocate_all(
-    functions: Sequence[Function], prices: Mapping[str, int], pairs: Mapping[str, str], hints: Callable[[Plan], Hints]
+    functions: Sequence[Function], prices: Mapping[str, float], pairs: Mapping[str, str], hints: Callable[[Plan], Hints]
 ) -> list[Function]:
     """All functions of a kernel: what is called stands after its callers, and chooses the registers between them."""
     chosen: dict[str, str] = {}
@@ -53,7 +54,7 @@ def meeting(function: str, way: str, index: int) -> str:
 
 def allocate(
     function: Function,
-    prices: Mapping[str, int],
+    prices: Mapping[str, float],
     pairs: Mapping[str, str],
     hints: Hints | None = None,
     chosen: Mapping[str, str] | None = None,
@@ -80,12 +81,12 @@ class Task:
     opening: tuple[int, ...]  # when a register is there
     neighbours: tuple[int, ...]  # the other register of the pair, else -1
     low: tuple[bool, ...]  # whether a register is the low one of its pair
-    price: tuple[int, ...]  # of the use of a register
+    price: tuple[float, ...]  # of the use of a register
     fixed: Mapping[int, int]  # stay -> register, for those that have their place
 
     @staticmethod
     def of(
-        found: Residence, prices: Mapping[str, int], pairs: Mapping[str, str], chosen: Mapping[str, str] | None = None
+        found: Residence, prices: Mapping[str, float], pairs: Mapping[str, str], chosen: Mapping[str, str] | None = None
     ) -> Task:
         """The task that is left when it is known who stays when."""
         first: dict[int, int] = {}
@@ -131,24 +132,39 @@ class Placed(NamedTuple):
 
     where: list[int]
     broken: int
-    saves: int
+    saves: float
     moves: list[tuple[int, int, int]]
 
     @property
-    def cost(self) -> int:
+    def cost(self) -> float:
         """Cycles."""
         return self.broken + self.saves + len(self.moves)
 
 
-def best_place(task: Task, hints: Hints) -> Placed:
-    """A place for each stay, with as many saved registers as pay."""
+def best_place(task: Task, hints: Hints, width: int = beam.WIDTH) -> Placed:
+    """A place for each stay, with as many saved registers as pay.
+
+    First come, first served says which registers may do; then a search of that `width` looks further, as long as it
+    may gain something.
+    """
     wanted = {stay: task.registers.index(register) for stay, register in hints.items() if register in task.registers}
-    if wanted or task.fixed:
-        return place(task, wanted)
+    best = place(task, wanted)
+    if task.fixed:
+        return best
     saved = [register for register, price in enumerate(task.price) if price]
-    avoided = [frozenset(saved[count:]) for count in range(len(saved) + 1)]
-    tried = [attempt(task, wanted, each, moving=moving) for moving in (False, True) for each in avoided]
-    return min(filter(None, tried), key=lambda placed: placed.cost)
+    tried = [attempt(task, {}, frozenset(saved[count:])) for count in range(len(saved) + 1)]
+    best = min([best, *filter(None, tried)], key=lambda placed: placed.cost)
+    for saves, registers in sorted({(each.saves, frozenset(each.where)) for each in tried if each}, key=lambda t: t[0]):
+        if saves < best.cost and (found := beam.search(task, registers, width)):
+            best = min(best, counted(task, *found), key=lambda placed: placed.cost)
+    return best
+
+
+def counted(task: Task, where: list[int], moves: list[tuple[int, int, int]]) -> Placed:
+    """What places and moves cost."""
+    registers = {*where, *(to for _, _, to in moves)}
+    broken = sum(mate >= 0 and task.neighbours[where[stay]] != where[mate] for stay, mate in enumerate(task.mates))
+    return Placed(where, broken, sum(task.price[register] for register in registers), moves)
 
 
 def place(task: Task, hints: Mapping[int, int]) -> Placed:
@@ -158,17 +174,14 @@ def place(task: Task, hints: Mapping[int, int]) -> Placed:
     return placed
 
 
-def attempt(task: Task, hints: Mapping[int, int], avoided: Set[int], *, moving: bool = False) -> Placed | None:
-    """A place for each stay, where `hints` say if that is free, None if it takes the registers to be avoided; with
-    `moving` of what is in the way of a pair."""
+def attempt(task: Task, hints: Mapping[int, int], avoided: Set[int]) -> Placed | None:
+    """A place for each stay, where `hints` say if that is free, None if it takes the registers to be avoided."""
     births, deaths, mates, neighbours, low = task.births, task.deaths, task.mates, task.neighbours, task.low
     registers = range(len(task.registers))
     until = [NEVER if r in avoided else opening for r, opening in enumerate(task.opening)]  # when a register is free
     where = [-1] * len(births)
     used = [not price for price in task.price]
     broken = 0
-    moves: list[tuple[int, int, int]] = []
-    held = [-1] * len(until)  # the latest stay in a register
     for stay, birth in enumerate(births):
         if where[stay] >= 0:
             continue
@@ -181,16 +194,10 @@ def attempt(task: Task, hints: Mapping[int, int], avoided: Set[int], *, moving: 
         hinted = hints.get(stay, -1)
         if mate >= 0:
             spans = [r for r in free if low[r] and until[neighbours[r]] <= birth]
-            if not spans and moving and (moved := obstacle(task, held, until, birth)):
-                out, to = moved
-                moves.append((birth // 2, held[out], to))
-                until[to], held[to], used[to] = until[out], held[out], True
-                until[out] = birth
-                spans = [r for r in (out, neighbours[out]) if low[r]]
             if spans:
                 register = hinted if hinted in spans else max(spans, key=lambda r: used[r] and used[neighbours[r]])
                 for one, limb in ((register, stay), (neighbours[register], mate)):
-                    where[limb], until[one], held[one], used[one] = one, deaths[limb], limb, True
+                    where[limb], until[one], used[one] = one, deaths[limb], True
                 continue
             broken += 1
         if hinted in free:
@@ -198,25 +205,8 @@ def attempt(task: Task, hints: Mapping[int, int], avoided: Set[int], *, moving: 
         else:  # for how long just one of the pair is in use
             alone = {r: abs(max(until[neighbours[r]], birth) - death) if neighbours[r] >= 0 else 0 for r in free}
             register = min(free, key=lambda r: (not used[r], alone[r]))
-        where[stay], until[register], held[register], used[register] = register, death, stay, True
-    return Placed(where, broken, sum(price for price, use in zip(task.price, used, strict=True) if use), moves)
-
-
-def obstacle(task: Task, held: Sequence[int], until: Sequence[int], birth: int) -> tuple[int, int] | None:
-    """(from, to): registers between which a limb is to be moved so that a pair is free at a birth, if that can be done.
-
-    The best one stays about as long as its new neighbour: so two limbs that were alone share a pair.
-    """
-    before = birth // 2 * 2  # the move stands before the operation, which may read
-    free = [r for r, end in enumerate(until) if end <= before]
-    lone = [task.neighbours[r] for r in free if task.neighbours[r] >= 0]
-    ways = [
-        (abs(until[out] - until[task.neighbours[to]]), -until[out], out, to)
-        for out in lone
-        for to in free
-        if held[out] >= 0 and to not in (out, task.neighbours[out])
-    ]
-    return min(ways)[2:] if ways else None
+        where[stay], until[register], used[register] = register, death, True
+    return Placed(where, broken, sum(price for price, use in zip(task.price, used, strict=True) if use), [])
 
 
 def reserved(task: Task, stay: int, free: Sequence[int]) -> list[int]:

@@ -4,7 +4,8 @@
 160 = [{ block = "8,4,4,6", call = 1343, body = 1267 }]
 
 `hints`, where a row has them, say which register a stay of a variable should have (`allocate.py`): `17:r4 33:r20`.
-They hold for these parameters alone.  `call` and `body` are cycles on the default core.  A size has more than one row
+They hold for these parameters alone.  `body` and `call` are cycles on the default core, each of the kernel that is made
+where that is the goal: where a call counts, fewer registers are saved.  A size has more than one row
 where fewer saved registers, or another core, want other parameters than the shortest body.
 
 `schedules/answers/<isa>-front.toml` has for some sizes what nothing beats in cycles, bytes and stack (`front.py`).
@@ -24,8 +25,8 @@ from .plan import Plan
 from .table import Isa
 
 CALL, BODY, HINTS = "call", "body", "hints"
-METHOD, BYTES, STACK = "method", "bytes", "stack"
-FIGURES = (CALL, BODY, HINTS, METHOD, BYTES, STACK)  # what in a row is no parameter
+METHOD, GOAL, BYTES, STACK = "method", "goal", "bytes", "stack"
+FIGURES = (CALL, BODY, HINTS, METHOD, GOAL, BYTES, STACK)  # what in a row is no parameter
 
 Row = dict[str, str | int]
 
@@ -117,6 +118,6 @@ def fastest(isa: Isa, op: str, bits: int, goal: str = BODY) -> str | None:
 
 
 def fronts(isa: Isa, op: str) -> dict[int, list[Row]]:
-    """By size in bits, the rows that nothing beats, each with its method, bytes and stack."""
+    """By size in bits, the rows that nothing beats, each with its method, its goal, bytes and stack."""
     found: dict[str, list[Row]] = _document(front_path(isa)).get(op, {})
     return {int(bits): rows for bits, rows in found.items()}

@@ -25,6 +25,11 @@ class Sum:
         """One limb was added at `column`."""
         self._add(column, self.top)
 
+    def add_carry(self, column: int) -> None:
+        """A carry was added at `column`."""
+        self.whole[column] = self.whole.get(column, 0) + 1
+        self.low[column] = self.low.get(column, 0) + 1
+
     def _add(self, column: int, value: int) -> None:
         self.whole[column] = self.whole.get(column, 0) + value
         self.low[column] = self.low.get(column, 0) + self.top

@@ -80,11 +80,15 @@ class Op:
     * `lend` (buffer, registers ...): the allocator may use them after the last load from the buffer
     * `accept`, `give` (limbs): what a function on registers finds there, and what it leaves there
     * `room` (limb, memory): this place is free for the limb's value, and holds it already if it was `store`d there
-    * `own` (limb): it is to be written, or its place to be used: it has no home or room from here on
+    * `own` (limb): it is to be written, or its place to be used: it has no home or room from here on, and is in a
+      register if it is read here or later
     * `forget` (limbs): their registers are free until they are read again
     * `spare` (count): leave so many registers free where that needs no frame
     * `move` (register, register): what the allocator adds where a limb is in the way of a pair
-    * `spill`: from here on there is a place in memory, `SPILLED`, for limbs that registers do not hold
+    * `look`: from here on the limbs that were stored to `PUSHED` can be loaded; `unwind`: in the opposite order, and for
+      the last time
+    * `spill` (registers ...): from here on the allocator may use them, or else there is a place in memory, `SPILLED`,
+      for limbs that registers do not hold, which is reached by them
 
     `heading` opens a part of the listing, `comment` says why.
     """
@@ -132,6 +136,7 @@ class Code:
 
 
 SPILLED = "spilled"  # the buffer of limbs that found no register
+PUSHED = "pushed"  # the stack: the limb stored n-th lies at offset n
 
 
 class CodeError(ValueError):

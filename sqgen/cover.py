@@ -25,6 +25,7 @@ from .plan import (
     Run,
     Slice,
     Store,
+    Strip,
 )
 
 
@@ -74,7 +75,7 @@ class _Replay:
                 self.load(column)
             case Store(column):
                 self.store(column)
-            case Block():
+            case Block() | Strip():
                 pass
             case Difference():
                 self.form_difference(step)

@@ -33,8 +33,9 @@ def candidates(which: Isa, op: str, bits: int) -> Iterator[answers.Row]:
     """All that may be on the front, each with its `method`."""
     for name in methods.names(op):
         small: list[answers.Row] = [{**given} for given in methods.compact(name, bits // which.limb_bits)]
-        for row in [{}, *answers.rows(which, name, op, bits), *small]:
-            yield {answers.METHOD: name, **row}
+        known: list[answers.Row] = [{}, *answers.rows(which, name, op, bits)]
+        yield from ({answers.METHOD: name, answers.GOAL: "speed", **row} for row in known)
+        yield from ({answers.METHOD: name, answers.GOAL: "call", **row} for row in (*known, *small))
 
 
 def priced(which: Isa, op: str, bits: int, row: answers.Row) -> answers.Row | None:
@@ -42,7 +43,7 @@ def priced(which: Isa, op: str, bits: int, row: answers.Row) -> answers.Row | No
     asked = spec(which, bits, op=op)
     try:
         plan = kernel.plan(asked, str(row[answers.METHOD]), answers.given(row))
-        compiled = compile_plan(plan, which, functools.partial(kernel.hints, which, plan, row))
+        compiled = compile_plan(plan, which, functools.partial(kernel.hints, which, plan, row), str(row[answers.GOAL]))
     except UserError:
         return None
     price = measure.price(compiled, asked.core)

@@ -124,7 +124,8 @@ def candidates(spec: Spec) -> list[Compiled]:
         if found and least > worthwhile(spec, found):
             continue
         try:
-            found.append(compile_plan(made, isa, functools.partial(hints, isa, made, row)))
+            goal = str(row.get(answers.GOAL, spec.goal))
+            found.append(compile_plan(made, isa, functools.partial(hints, isa, made, row), goal))
         except UserError as error:
             failures.append(error)
     if not found:

@@ -45,6 +45,14 @@ class Run:
 
 
 @dataclass(frozen=True)
+class Strip:
+    """The rows to come use limbs `first` to `last` - 1 of b, each of them all these: the strip of the rhombus there."""
+
+    first: int
+    last: int
+
+
+@dataclass(frozen=True)
 class Double:
     """Double the sum's limbs `first` to `last` - 1: all off-diagonal cells of columns below `last` are in it."""
 
@@ -150,7 +158,7 @@ class Recombine:
     branched: bool = False
 
 
-Step = Product | Run | Double | Apart | Join | Gather | Load | Store | Block | Difference | Part | Recombine
+Step = Product | Run | Strip | Double | Apart | Join | Gather | Load | Store | Block | Difference | Part | Recombine
 
 
 @dataclass(frozen=True)
@@ -220,6 +228,8 @@ class Plan:
                     lines.append(
                         f"  {'run over columns' if isinstance(step, Run) else 'column'} {columns}: + {factors}"
                     )
+                case Strip(first, last):
+                    lines.append(f"  {names[1]}{first}..{names[1]}{last - 1}:")
                 case Apart():
                     lines.append("  apart:")
                 case Join():

@@ -11,6 +11,7 @@ room for what is born there.
 
 from __future__ import annotations
 
+import contextlib
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -51,21 +52,29 @@ class Residence:
 def residence(function: Function) -> Residence:
     """Who stays in a register when.  Raises PressureError.
 
-    Registers that the function lends after the last load from a buffer are there for what comes after it.
+    Registers that the function lends after the last load from a buffer are there for what comes after it.  There is a
+    frame only if the limbs do not fit without: its pointer is two registers for them then.
     """
+    if any(op.insn == "spill" for op in function.ops):
+        with contextlib.suppress(PressureError):
+            return _lending(function, framed=False)
+    return _lending(function, framed=True)
+
+
+def _lending(function: Function, *, framed: bool) -> Residence:
     lent = [op for op in function.ops if op.insn == "lend"]
-    found = _Residence(function, {}).run()
+    found = _Residence(function, {}, framed).run()
     opening: dict[str, int] = {}
     for op in lent:
         base, *registers = op.args
         last = max((i for i, loads in enumerate(found.loads) if any(m.base == base for _, m in loads)), default=0)
         opening |= {str(register): 2 * last + 1 for register in registers}
-    return _Residence(function, opening).run() if lent else found
+    return _Residence(function, opening, framed).run() if lent else found
 
 
 class _Residence:
-    def __init__(self, function: Function, opening: dict[str, int]) -> None:
-        self.function = function
+    def __init__(self, function: Function, opening: dict[str, int], framed: bool) -> None:
+        self.function, self.framed = function, framed
         self.found = Residence(opening=dict.fromkeys(function.pool, 0) | opening)
         self.capacity, self.growing = 0, 0  # registers, and the time when there are more
         self.uses: dict[Virtual, deque[int]] = {}
@@ -76,6 +85,8 @@ class _Residence:
         self.used: dict[Virtual, int] = {}  # time of the last use
         self.spilling = False  # whether there is a place for spilled limbs
         self.rooms: dict[Virtual, Memory] = {}  # where a variable without a home has its place
+        self.free_from: dict[Virtual, int] = {}  # the operation from which on that place is free
+        self.frame_from = 0
         self.own: set[Virtual] = set()  # variables that have left their home or room for good
         self.spilled = 0  # places in the frame
         self.spare = 0  # registers to leave free where that needs no frame
@@ -91,16 +102,10 @@ class _Residence:
         found.holds.append({})
         found.loads.append([])
         found.stores.append([])
-        if op.insn == "release":
-            for register in op.args:  # some may be there already
-                found.opening.setdefault(str(register), 2 * index)
-            self.growing = 2 * index
-        if 2 * index >= self.growing:
-            later = [opening for opening in found.opening.values() if opening > 2 * index]
-            self.capacity, self.growing = len(found.opening) - len(later), min(later, default=NEVER)
-        self.spilling = self.spilling or op.insn == "spill"
-        pinned = (*op.reads, *op.writes)
-        for virtual in op.reads:
+        self.grow(index, op)
+        reads = op.reads or self.moving_out(op)
+        pinned = (*reads, *op.writes)
+        for virtual in reads:
             if virtual not in self.here:
                 found.loads[index].append((self.enter(virtual, 2 * index, op, pinned), self.source(virtual, index, op)))
             found.holds[index][virtual] = self.here[virtual]
@@ -109,8 +114,8 @@ class _Residence:
             uses = self.uses[virtual]
             if uses and uses[0] == index:
                 uses.popleft()
-        self.mark(op)
-        for virtual in op.reads:
+        self.mark(index, op)
+        for virtual in reads:
             if not self.uses[virtual] and virtual not in op.writes:
                 self.leave(virtual)
         for virtual in op.writes:
@@ -122,11 +127,25 @@ class _Residence:
             if not self.uses[virtual]:
                 self.leave(virtual)
 
-    def mark(self, op: Op) -> None:
+    def grow(self, index: int, op: Op) -> None:
+        """Registers or a frame that are there from an operation on."""
+        opening = self.found.opening
+        if op.insn == "spill" and self.framed:
+            self.spilling, self.frame_from = True, index
+        elif op.insn in ("release", "spill"):
+            for register in op.args:  # some may be there already
+                opening.setdefault(str(register), 2 * index)
+            self.growing = 2 * index
+        if 2 * index >= self.growing:
+            later = [time for time in opening.values() if time > 2 * index]
+            self.capacity, self.growing = len(opening) - len(later), min(later, default=NEVER)
+
+    def mark(self, index: int, op: Op) -> None:
         """What an operation says of the places of variables."""
         match op.insn, op.args:
             case "room", (Virtual() as virtual, Memory() as where):
                 self.rooms[virtual] = where
+                self.free_from[virtual] = index
             case "own", (Virtual() as virtual,):
                 self.own.add(virtual)
                 self.rooms.pop(virtual, None)
@@ -139,6 +158,10 @@ class _Residence:
                 self.spare = count
             case "store", (Virtual() as virtual, where) if self.rooms.get(virtual) == where:
                 self.current.add(virtual)
+
+    def moving_out(self, op: Op) -> tuple[Virtual, ...]:
+        """The limb that loses its place in memory, if it is still needed."""
+        return tuple(arg for arg in op.args if op.insn == "own" and isinstance(arg, Virtual) and self.uses.get(arg))
 
     def home(self, virtual: Virtual) -> Memory | None:
         """A variable's home, unless it has left it."""
@@ -166,7 +189,8 @@ class _Residence:
         self.found.stays[self.here.pop(virtual)].death = self.used[virtual] + 1
 
     def evict(self, index: int, pinned: Sequence[Virtual]) -> None:
-        """End the stay of the variable whose next use is farthest away, of those that cost least to evict."""
+        """End the stay of the variable whose next use is farthest away; half as far will do where it need not be stored
+        first, which costs half."""
         evictable = self.evictable(pinned)
         if not evictable and self.spilling:
             evictable = [v for v in self.here if v not in pinned]
@@ -174,15 +198,26 @@ class _Residence:
             raise PressureError(
                 f"{len(self.here)} limbs are live in {self.capacity} registers at {self.place(index)}", Exit.LIMITS
             )
-        farthest = max(evictable, key=lambda v: (self.uses[v][0], v.id))
-        if self.home(farthest) is None and farthest not in self.current:
+        farthest = max(evictable, key=lambda v: ((self.uses[v][0] - index) * (1 if self.unsaved(v) else 2), v.id))
+        if self.unsaved(farthest):
             if farthest not in self.rooms:
                 self.rooms[farthest] = Memory(SPILLED, self.spilled)
                 self.spilled += 1
-            self.found.stores[index].append((self.here[farthest], self.rooms[farthest]))
-            self.current.add(farthest)
-            self.used[farthest] = 2 * index - 1  # it is stored just before the operation
+            self.put_away(farthest, index)
         self.leave(farthest)
+
+    def unsaved(self, virtual: Virtual) -> bool:
+        """Whether its value is nowhere in memory."""
+        return self.home(virtual) is None and virtual not in self.current
+
+    def put_away(self, virtual: Virtual, index: int) -> None:
+        """Store a variable to its room before an operation, or before an earlier one if it is not used in between: so
+        its register is free as early as can be."""
+        after = max(self.used[virtual] // 2, self.free_from.get(virtual, self.frame_from)) + 1
+        at = min(after, index)
+        self.found.stores[at].append((self.here[virtual], self.rooms[virtual]))
+        self.current.add(virtual)
+        self.used[virtual] = max(self.used[virtual], 2 * at - 1)
 
     def evictable(self, pinned: Sequence[Virtual]) -> list[Virtual]:
         """Variables in registers that have a place in memory."""

@@ -1,8 +1,8 @@
 """Search by simulated annealing for methods with many parameters, and for registers.
 
 Two stages for each size.  First the parameters: the method says what a random `change` of them is, and a plan is
-priced by its code without registers' names, and part of what a first placing loses, since the second stage gets the
-rest back.  Then, for the best plans, hints to the allocator: which register a stay should have (`allocate.py`).
+priced by its code without registers' names, and what a quick placing loses.  Then, for the best plans, hints to the
+allocator: which register a stay should have (`allocate.py`).
 
 Work goes in *rounds*, each with a seed of its own, and as many at once as there are processors.  The rounds of a batch
 begin with the same answers, those of the next one also with what the batch has found; so what is found hangs on the
@@ -19,12 +19,12 @@ import random
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from . import answers, frame, measure, methods
 from .allocate import Task, best_place, place
 from .anneal import Cooling, anneal
-from .compile import Compiled, compile_plan
+from .compile import compile_plan
 from .errors import UserError
 from .idioms import idioms
 from .kernel import TIMES
@@ -38,7 +38,7 @@ Hints = dict[int, int]  # register, by number, of stays
 
 HOT, COLD = 6.0, 0.4  # for parameters: of the order of what one change of a block costs
 WARM, COOL = 1.0, 0.1  # for hints
-REGAINED = 0.6  # of the cycles lost to places, what hints get back: measured, 0.5 at 192 bits to 0.9 at 128
+NARROW = 4  # states followed to price the places of a plan: 3 cycles more than what is found in the end, and faster
 FINALISTS = 2  # plans of a round whose registers are searched
 BATCH = 4  # rounds from the same start, on however many processors
 
@@ -93,23 +93,21 @@ class Job:
         which = self.isa
         (function,) = idioms(which).lower(self.plan(given), which).functions
         found = residence(function)
-        prices = frame.prices(which, self.core) if self.goal == "call" else {}
-        task = Task.of(found, prices, which.pairs())
+        task = Task.of(found, frame.prices(which, self.goal, self.core), which.pairs())
         load, store = (access(which, self.core, kind) for kind in ("load", "store"))
         loads = sum(op.insn == "load" for op in function.ops) + sum(map(len, found.loads))
-        stores = sum(op.insn == "store" for op in function.ops)
+        stores = sum(op.insn == "store" for op in function.ops) + sum(map(len, found.stores))
         insns = [which.insns[op.insn] for op in function.ops if op.insn in which.insns]
         own = sum(which.cycles(insn, self.core) for insn in insns)
         return own + load * loads + store * stores - sum(mate >= 0 for mate in task.mates), task
 
     def estimate(self, given: Given) -> float:
-        """Cycles of a kernel whose places will be searched, infinite if it needs too many registers."""
+        """Cycles of a kernel, about, infinite if it needs too many registers."""
         try:
             cycles, task = self.task(given)
         except UserError:
             return math.inf
-        placed = best_place(task, {})
-        return cycles + placed.saves + (1 - REGAINED) * placed.broken
+        return cycles + best_place(task, {}, NARROW).cost
 
     def parameters(self, starts: Sequence[Given], budget: Budget, seed: object) -> list[Given]:
         """The best parameters found, the best first."""
@@ -139,17 +137,15 @@ class Job:
 
     def priced(self, row: Mapping[str, str | int]) -> answers.Row:
         """An answer with the cycles that it takes now, on the default core."""
-        price = measure.price(self.compiled(row), self.isa.core(self.isa.default_core))
-        return {**row, answers.CALL: price.call, answers.BODY: price.body}
+        default = replace(self, core_name=None)
+        return {**row, **{name: replace(default, goal=goal).cost(row)[0] for goal, name in TIMES.items()}}
 
-    def cost(self, row: answers.Row) -> tuple[int, int]:
+    def cost(self, row: Mapping[str, str | int]) -> tuple[int, int]:
         """What the goal wants small, on the core that is asked for, and then the other."""
-        price = measure.price(self.compiled(row), self.core)
+        hints = answers.read(str(row.get(answers.HINTS, "")))
+        compiled = compile_plan(self.plan(answers.given(row)), self.isa, lambda plan: hints, self.goal)
+        price = measure.price(compiled, self.core)
         return (price.call, price.body) if self.goal == "call" else (price.body, price.call)
-
-    def compiled(self, row: Mapping[str, str | int]) -> Compiled:
-        found = answers.read(str(row.get(answers.HINTS, "")))
-        return compile_plan(self.plan(answers.given(row)), self.isa, lambda plan: found)
 
     def starts(self) -> list[Given]:
         """Parameters to begin with: the answers for this size and those beside it, and the method's own."""

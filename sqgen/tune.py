@@ -12,10 +12,11 @@ from collections.abc import Callable, Iterator, Sequence
 import click
 from rich.progress import track
 
-from . import answers, measure, methods, timing
+from . import answers, measure, methods
 from .compile import compile_plan
 from .contract import OPS
 from .errors import UserError
+from .kernel import TIMES
 from .methods import Parameter
 from .record import save
 from .table import Isa
@@ -37,21 +38,17 @@ def tries(limbs: int) -> int:
     return 200 if limbs < 24 else 80 if limbs < 40 else 30
 
 
-def cost(which: Isa, op: str, limbs: int, method: str, parameters: Given) -> int | None:
-    """Cycles of the body on the default core, None if it cannot be compiled: registers or reach do not suffice."""
-    found = price(which, op, limbs, method, parameters)
-    return found.body if found else None
-
-
-def price(which: Isa, op: str, limbs: int, method: str, parameters: Given) -> timing.Price | None:
-    """What a kernel costs on the default core, None if it cannot be compiled."""
+def cost(which: Isa, op: str, limbs: int, method: str, parameters: Given, *, goal: str = "speed") -> int | None:
+    """Cycles of the body, or of a call where that is the goal, on the default core; None if it cannot be compiled:
+    registers or reach do not suffice."""
     known = functools.partial(answers.of_part, which)
     try:
         hints = functools.partial(answers.hints_of, which)
-        compiled = compile_plan(methods.plan(op, limbs, method, parameters, known), which, hints)
+        compiled = compile_plan(methods.plan(op, limbs, method, parameters, known), which, hints, goal)
     except UserError:
         return None
-    return measure.price(compiled, which.core(which.default_core))
+    price = measure.price(compiled, which.core(which.default_core))
+    return price.body if goal == "speed" else price.call
 
 
 def body(which: Isa, op: str, limbs: int, method: str, given: Given) -> int:
@@ -61,9 +58,8 @@ def body(which: Isa, op: str, limbs: int, method: str, given: Given) -> int:
 
 def row(which: Isa, op: str, limbs: int, method: str, given: Given) -> answers.Row:
     """Parameters that can be compiled, as an answer."""
-    found = price(which, op, limbs, method, given)
-    assert found
-    return {**given, answers.CALL: found.call, answers.BODY: found.body}
+    costs = {name: cost(which, op, limbs, method, given, goal=goal) or NEVER for goal, name in TIMES.items()}
+    return {**given, **costs}
 
 
 def neighbours(widths: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
