@@ -27,7 +27,6 @@ from .avr_registers import HIGH, LOW
 from .avr_runs import Runs, clear
 from .avr_squares import Squares
 
-
 AHEAD = 5  # steps to the end of the next row of a rhombus
 
 
