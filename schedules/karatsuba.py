@@ -15,7 +15,7 @@ No branch looks at a sign: M is combined with a mask, which
 holds all ones if M is to be added.  With `signs=branched` one does, at the outermost level alone, for the proof walks
 every case of a branch: M is added or subtracted in arms of their own, which take equally long.
 
-Cost: 3 M(n/2) and about 24 cycles for each limb of a half; called, 55.
+Cost: 3 M(n/2) and about 24 cycles for each limb of a half; called, 52.
 """
 
 from __future__ import annotations
