@@ -13,29 +13,29 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from sqgen.code import Builder, Flag, Memory, Virtual
-from sqgen.plan import Difference, Slice
+from sqgen.plan import Difference
 
 from .avr_leaf import store
+from .avr_registers import HIGH
 from .avr_runs import clear
 
 GROUP = 8  # limbs at a time
-RESIDENT = 16  # limbs of a difference that stay in registers until its sign is known
-WITHIN = 32  # limbs of a difference, at most, where a pointer reaches both of them
 COUNTER = "r25"  # of a loop
 NEAR = 4  # limbs in a turn that a branch reaches over
 
 Source = Callable[[int], Virtual | None]  # a limb by its index, in a register; None for zero
+Addend = Callable[[int], Virtual | str | None]
 
 
 class Chain:
     """A carry chain over many limbs, in runs; its carry waits in `mask` between them."""
 
-    def __init__(self, build: Builder, name: str, zero: Virtual, mask: Virtual | None = None) -> None:
+    def __init__(self, build: Builder, name: str, zero: Virtual | str, mask: Virtual | None = None) -> None:
         self.build, self.name, self.zero, self.mask = build, name, zero, mask
         self.carry: Flag | None = None
 
     def run(
-        self, limbs: Sequence[Virtual], addends: Source, indices: Sequence[int], buffers: Sequence[Buffer] = ()
+        self, limbs: Sequence[Virtual], addends: Addend, indices: Sequence[int], buffers: Sequence[Buffer] = ()
     ) -> None:
         """Add addends(index) to each limb, or subtract it; the carry is live afterwards.  `buffers` are used on the
         way: their pointers must not move while a carry is."""
@@ -86,7 +86,7 @@ class Loop:
         """The same over one of its buffers."""
         return replace(self, walks={pointer: name for pointer, name in self.walks.items() if name == base})
 
-    def chain(self, name: str, zero: Virtual) -> Chain:
+    def chain(self, name: str, zero: Virtual | str) -> Chain:
         """A chain through all groups; a loop's first turn takes a carry too, which is none."""
         return Chain(self.build, name, zero, clear(self.build, name) if self.looped else None)
 
@@ -177,56 +177,32 @@ def negate(build: Builder, limbs: Sequence[Virtual], mask: Virtual, chain: Chain
     chain.run(limbs, lambda index: mask, indices)
 
 
-def stored_difference(loop: Loop, step: Difference, zero: Virtual) -> Virtual:
-    """|low - high| of an operand's halves, stored where the step says; its sign as a mask.
-
-    It stays in registers until its sign is known, as far as they suffice; a very long one is negated where it lies.
-    """
+def looped_difference(loop: Loop, step: Difference) -> Virtual:
+    """|low - high| of an operand's halves, stored where the step says and negated there; its sign as a mask."""
     build, half = loop.build, step.into.count
-    if half <= RESIDENT and not loop.looped:
-        loop = replace(loop, group=half)
-    low_limb, high_limb = (Buffer(build, part.name, part.first, part.count) for part in (step.left, step.right))
-    chain = loop.chain("borrow", zero)
-    all_limbs: list[Virtual] = []
+    low, high, into = (Buffer(build, part.name, part.first, part.count) for part in (step.left, step.right, step.into))
+    chain = loop.chain("borrow", HIGH)
 
     def subtract(group: range, last: bool) -> None:
-        limbs = limbs_of(low_limb, group)
-        chain.run(limbs, high_limb, group, [high_limb])
+        limbs = limbs_of(low, group)
+        chain.run(limbs, high, group, [high])
         chain.park()
-        if half <= WITHIN and not loop.looped:
-            for index, limb in zip(group, limbs, strict=True):
-                build.mark("room", limb, Memory(step.into.name, step.into.first + index))
-            all_limbs.extend(limbs)
-        else:
-            store(build, step.into.first + group.start, limbs)
+        store(build, step.into.first + group.start, limbs)
 
-    starts = {part.name: part.first for part in (step.left, step.into)}
-    loop.keeping(zero, chain.mask).over(half, starts, subtract)
+    loop.keeping(chain.mask).over(half, {part.name: part.first for part in (step.left, step.into)}, subtract)
     sign = chain.mask
-    assert sign is not None
-    if all_limbs:
-        negation = Chain(build, "borrow", zero)
-        for index, limb in enumerate(all_limbs):
-            negate(build, [limb], sign, negation, [index])
-            store(build, step.into.first + index, [limb])
-    else:
-        negate_stored(loop, step.into, sign, zero)
-    return sign
-
-
-def negate_stored(loop: Loop, where: Slice, sign: Virtual, zero: Virtual) -> None:
-    """Negate a slice of the result where it lies if the mask is all ones."""
-    chain = loop.chain("borrow", zero)
-    source = Buffer(loop.build, where.name, where.first, where.count)
+    assert sign
+    negation = loop.chain("borrow", HIGH)
 
     def negate_group(group: range, last: bool) -> None:
-        limbs = limbs_of(source, group)
-        negate(loop.build, limbs, sign, chain, group)
-        if not last:
-            chain.park()
-        store(loop.build, where.first + group.start, limbs)
+        limbs = limbs_of(into, group)
+        negate(build, limbs, sign, negation, group)
+        negation.park()
+        store(build, step.into.first + group.start, limbs)
 
-    loop.walking(where.name).keeping(zero, sign, chain.mask).over(where.count, {where.name: where.first}, negate_group)
+    walking = loop.walking(step.into.name).keeping(sign, negation.mask)
+    walking.over(half, {step.into.name: step.into.first}, negate_group)
+    return sign
 
 
 def in_arms(build: Builder, sign: Virtual, arm: Callable[[bool], None]) -> None:

@@ -1,4 +1,4 @@
-"""One level of Karatsuba on AVR whose parts are functions, written out.
+"""One level of Karatsuba on AVR whose parts are functions, written out or with loops.
 
 The frame on the stack, from the top: the pointers r, b, a, each low byte first, but r below the others if it is needed
 to the end, since the parts do not leave it where one knows; the sign of M, if there is one; M.
@@ -8,13 +8,14 @@ What is needed for the last time is popped, M as its limbs are used: so nothing 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from sqgen.code import Builder, Label, Memory, Virtual
 from sqgen.plan import Block, Difference, Part, Plan, Recombine, Slice
 
 from .avr_address import moves, reserve, stack_pointer_to
-from .avr_karatsuba import in_arms
+from .avr_karatsuba import Loop, in_arms, looped_difference
+from .avr_recombine import Recombination
 from .avr_registers import HIGH, LOW, POINTERS, pointers
 from .avr_unrolled import REACHED, SECOND, ZERO, Unrolled, difference
 
@@ -34,6 +35,7 @@ def left(plan: Plan) -> int | None:
     return 0 if 2 * plan.limbs <= REACHED else None
 
 
+FEW = 4  # turns of a loop that are better written out
 LATER = 2  # calls after M's
 
 
@@ -47,6 +49,8 @@ class Level:
         self.build, self.plan, self.called = build, plan, called
         self.registers = len(pool)
         self.walks = pointers(plan)
+        (last,) = (step for step in plan.steps if isinstance(step, Recombine))
+        self.turn = last.turn if whole_turns(last, plan) else 0  # limbs in one turn of the loops, if there are loops
         self.above_m: list[str] = []  # what lies on M, byte by byte
         self.kept: deque[tuple[str, int]] = deque()  # where calls to come leave the result's pointer
         self.sign: Virtual | str | None = None  # of the last difference, or of M
@@ -109,9 +113,12 @@ class Level:
             build.mark("point", "Y", Memory(step.left.name, 0))
             build.mark("release", *POINTERS[pointer])
             self.registers += 2
-        in_r1 = not self.sign and not self.plan.limbs % 2
-        sign = HIGH if in_r1 else build.limb("borrow")
-        difference(build, step, self.registers - (not in_r1) - isinstance(self.sign, Virtual), sign)
+        in_r1 = not self.sign and not self.plan.limbs % 2  # which no loop leaves to a sign
+        sign: Virtual | str = HIGH if in_r1 else build.limb("borrow")
+        if self.turn and step.into.count > FEW * self.turn:
+            sign = looped_difference(self.loop({"Y": step.left.name, "Z": "r"}), step)
+        else:
+            difference(build, step, self.registers - (not in_r1) - isinstance(self.sign, Virtual), sign)
         if self.sign:
             build.emit("eor", sign, self.sign, comment="all ones if M is to be added")
         self.sign = sign
@@ -201,10 +208,18 @@ class Level:
         else:
             self.arm(step, sign, added=False, lent=POINTERS["Y"])
 
+    def loop(self, walks: Mapping[str, str]) -> Loop:
+        return Loop(self.build, True, walks, group=self.turn)
+
     def arm(self, step: Recombine, sign: Virtual | None, *, added: bool, lent: Sequence[str]) -> None:
         """L + H - M, or L + H + M if it is `added` or the mask `sign` is all ones."""
         build = self.build
         build.mark("point", "Z", Memory("r", 0))
+        if self.turn:
+            build.emit("eor", ZERO, ZERO)
+            loop = self.loop({"Z": "r"})
+            Recombination(loop, step.half, sign=sign, added=added).all_steps()
+            return
         build.emit("movw", POINTERS["Y"][0], POINTERS["Z"][0])
         build.mark("point", "Y", Memory(SECOND, 0))
         halves = (step.half, self.plan.limbs - step.half)

@@ -1,13 +1,12 @@
 """Products that are made of products: functions that call each other, and Karatsuba's steps, on AVR.
 
 A function finds its pointers in registers (`pointers` of its plan) and keeps none: it may change every register.  One
-that calls keeps its pointers in a frame on the stack, from the stack pointer upwards: the sign of M, if there is one;
-the pointers b, a, r, each low byte first; M.  After each call Y is set to the stack pointer, to reach them.
+that calls keeps its pointers on the stack.  After each call Y is set to the stack pointer, to reach them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from sqgen.allocate import meeting
@@ -16,28 +15,22 @@ from sqgen.errors import UserError
 from sqgen.plan import Block, Difference, Load, Part, Plan, Recombine, Slice
 from sqgen.table import Isa
 
-from .avr_address import moves, reserve, stack_pointer_to
+from .avr_address import moves, stack_pointer_to
 from .avr_karatsuba import (
     COUNTER,
-    GROUP,
     Buffer,
-    Loop,
     Source,
-    in_arms,
     limbs_of,
     resident_difference,
-    stored_difference,
 )
 from .avr_leaf import Leaf, operands, store
-from .avr_level import Level, left, whole_turns
-from .avr_recombine import Recombination
+from .avr_level import Level, left
 from .avr_registers import HIGH, POINTERS, pointers, pool
 from .avr_runs import clear
 from .avr_signed import Signed
 from .avr_stream import Stream
 
 FAR = 300  # products after which a call no longer reaches what stands behind them
-FEW = 4  # turns of a loop that are better written out
 
 
 class Module:
@@ -93,7 +86,7 @@ class Module:
                 InPlace(self, build, plan).all_steps()
             else:
                 Signed(build, plan).all_steps()
-        elif any(isinstance(step, Recombine) and not whole_turns(step, plan) for step in plan.steps):
+        elif any(isinstance(step, Recombine) for step in plan.steps):
             Level(build, plan, self.registers(plan), self.called).all_steps()
         else:
             Calling(self, build, plan).all_steps()
@@ -219,40 +212,12 @@ class InPlace:
 
 
 class Calling:
-    """A plan whose parts are functions; its pointers wait on the stack."""
+    """A plan whose parts are functions, and whose other steps are in place; its pointers wait on the stack."""
 
     def __init__(self, module: Module, build: Builder, plan: Plan) -> None:
         self.module, self.build, self.plan = module, build, plan
         self.walks = pointers(plan)
-        self.slots: dict[str, int] = {}  # where in the frame (bytes above SP) a pointer waits, or M begins
-        self.signs: list[Virtual] = []
-        self.reserved = 0
-
-    def all_steps(self) -> None:
-        recombination = next((step for step in self.plan.steps if isinstance(step, Recombine)), None)
-        self.turn = recombination.turn if recombination else 0
-        if recombination:
-            self.reserved = 2 * recombination.half
-            self.build.raw(reserve(self.reserved))
-        self.save()
-        if not recombination:
-            self.around()
-            return
-        self.zero = clear(self.build, "zero")
-        for step in self.plan.steps:
-            match step:
-                case Block(title):
-                    self.build.heading(title)
-                case Difference():
-                    self.difference(step)
-                case Part():
-                    self.call(step)
-                case Recombine():
-                    self.recombine(step)
-        self.build.raw(reserve(-(self.reserved + self.depth)))
-
-    def loop(self, walks: Mapping[str, str]) -> Loop:
-        return Loop(self.build, True, walks, group=self.turn)
+        self.slots: dict[str, int] = {}  # where in the frame (bytes above SP) a pointer waits
 
     def save(self) -> None:
         """Push the pointers."""
@@ -263,20 +228,6 @@ class Calling:
             self.depth += 2
             self.slots[base] = self.depth
         self.slots = {base: self.depth - above + 1 for base, above in self.slots.items()}
-
-    def difference(self, step: Difference) -> None:
-        base = step.left.name
-        loop = self.loop({self.walks[name]: name for name in (base, "r")})
-        if step.into.count <= FEW * loop.group:
-            loop = replace(loop, looped=False, group=GROUP)
-        sign = stored_difference(loop, step, self.zero)
-        self.signs.append(sign)
-        if len(self.signs) == 2:
-            self.build.emit("eor", sign, self.signs[0], comment="all ones if M is to be added")
-            self.build.emit("push", sign)
-            self.depth += 1
-            self.slots = {name: at + 1 for name, at in self.slots.items()}
-            self.slots["sign"] = 1
 
     def call(self, step: Part) -> None:
         """Set the pointers of a part's function and call it."""
@@ -290,10 +241,6 @@ class Calling:
     def set(self, pointer: str, where: Slice) -> None:
         """Let a pointer register point at a slice."""
         low, high = POINTERS[pointer]
-        if where.name == "m":
-            self.build.emit("movw", low, POINTERS["Y"][0])
-            self.build.raw(moves(pointer, self.depth + 1 + where.first))
-            return
         at = self.slots[where.name]
         by_way = "r0" if pointer == "Y" else low
         self.build.emit("ldd_y", by_way, at)
@@ -302,32 +249,9 @@ class Calling:
             self.build.emit("mov", low, by_way)
         self.build.raw(moves(pointer, where.first))
 
-    def recombine(self, step: Recombine) -> None:
-        self.build.raw(stack_pointer_to("Y"))
-        self.set("Z", Slice("r", 0, 0))
-        if "X" in self.walks.values():
-            self.build.mark("release", *POINTERS["X"])
-        self.zero = clear(self.build, "zero")
-        sign = None
-        if step.signs:
-            sign = self.build.limb("sign")
-            self.build.emit("ldd_y", sign, self.slots["sign"])
-        if sign and step.branched:
-            in_arms(self.build, sign, lambda added: self.arm(step, None, added=added))
-        else:
-            self.arm(step, sign)
-
-    def arm(self, step: Recombine, sign: Virtual | None, *, added: bool = False) -> None:
-        """L + H - M, or L + H + M if it is `added` or the mask `sign` is all ones."""
-        self.build.mark("point", "Z", Memory("r", 0))
-        self.build.mark("point", "Y", Memory("m", -(self.depth + 1)))
-        loop = self.loop({"Z": "r", "Y": "m"})
-        Recombination(loop, step.half, sign=sign, zero=self.zero, added=added).all_steps()
-
-    # ---- a part that is called, then steps in place -----------------------------------------------------------
-
-    def around(self) -> None:
+    def all_steps(self) -> None:
         """Call the parts; take the pointers back; go on with the other steps."""
+        self.save()
         steps = self.plan.steps
         last = max(index for index, step in enumerate(steps) if isinstance(step, Part))
         for step in steps[: last + 1]:

@@ -12,30 +12,28 @@ Source: research/avr_kernels.md, pattern 14.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from sqgen.code import Virtual
 
 from .avr_karatsuba import Buffer, Chain, Loop, limbs_of, signed
 from .avr_leaf import store
+from .avr_registers import HIGH, LOW
 from .avr_runs import as_mask, clear
 
 
 class Recombination:
-    """r = L + X^2 H becomes L + X (L + H - M) + X^2 H; M is in the buffer "m".
+    """r = L + X^2 H becomes L + X (L + H - M) + X^2 H; M's limbs are on the stack, the lowest on top.
 
     `sign` is a mask, all ones if M is to be added: M is then complemented, and one is borrowed at first and given back
     above.  Without a mask M is `added` or not, by the same instructions but for ADC in the place of SBC.  A half has
     `half` limbs, whole turns of the loop.
     """
 
-    def __init__(self, loop: Loop, half: int, *, sign: Virtual | None, zero: Virtual, added: bool = False) -> None:
+    def __init__(self, loop: Loop, half: int, *, sign: Virtual | None, added: bool = False) -> None:
         self.loop, self.build, self.half = loop, loop.build, half
-        self.sign, self.zero = sign, zero
-        self.sums = loop.chain("carry", zero)
-        self.with_carry = "adc" if added else "sbc"
-        self.less = Chain(self.build, "more" if added else "borrow", zero, self.first_borrow())
-        self.lifted = loop.chain("lifted", zero)
+        self.sign = sign
+        self.sums = loop.chain("carry", HIGH)
+        self.less = Chain(self.build, "more" if added else "borrow", HIGH, self.first_borrow())
+        self.lifted = loop.chain("lifted", HIGH)
         self.again: Virtual | None = None  # what W carries out, for the second time
 
     def first_borrow(self) -> Virtual:
@@ -48,13 +46,13 @@ class Recombination:
 
     def all_steps(self) -> None:
         half = self.half
-        loop = self.loop.keeping(self.zero, self.sign, self.sums.mask, self.less.mask, self.lifted.mask)
-        loop.over(half, {"r": 0, "m": 0}, self.lower)
+        loop = self.loop.keeping(self.sign, self.sums.mask, self.less.mask, self.lifted.mask)
+        loop.over(half, {"r": 0}, self.lower)
         if self.sums.mask:
             self.again = self.build.limb("again")
             self.build.emit("mov", self.again, self.sums.mask)
         loop = loop.keeping(*loop.keep, self.again)
-        loop.over(half, {"r": 2 * half, "m": half}, self.upper)
+        loop.over(half, {"r": 2 * half}, self.upper)
         top = self.carries()
         self.less.run([top], lambda index: None, [0])
         self.rise(top, as_mask(self.build, "sign", self.less.carry))
@@ -67,15 +65,12 @@ class Recombination:
                 self.build.emit("sub", top, mask)
         return top
 
-    def less_middle(self, index: int) -> Virtual | None:
-        limb = Buffer(self.build, "m", 0, 2 * self.half)(index)
-        if limb and self.sign:
-            self.build.emit("eor", limb, self.sign)
-        return limb
-
-    def take_away(self, limbs: Sequence[Virtual], indices: Sequence[int]) -> None:
-        """Less M, its limbs of these indices."""
-        self.less.run(limbs, self.less_middle, indices, [Buffer(self.build, "m", 0, 2 * self.half)])
+    def next_of_m(self, index: int) -> str:
+        """A limb of M: they are taken in order."""
+        self.build.emit("pop", LOW)
+        if self.sign:
+            self.build.emit("eor", LOW, self.sign)
+        return LOW
 
     def lower(self, group: range, last: bool) -> None:
         """Columns half .. 2 half - 1."""
@@ -88,7 +83,7 @@ class Recombination:
         limbs = limbs_of(Buffer(build, "r", 0, half), group)
         self.lifted.run(limbs, lambda index: sums[index - group.start], group)
         self.lifted.park()
-        self.take_away(limbs, group)
+        self.less.run(limbs, self.next_of_m, group)
         self.less.park()
         store(build, half + group.start, limbs)
 
@@ -101,13 +96,13 @@ class Recombination:
         self.sums.park()
         self.lifted.run(limbs, lambda index: None, group)
         self.lifted.park()
-        self.take_away(limbs, range(half + group.start, half + group.stop))
+        self.less.run(limbs, self.next_of_m, group)
         self.less.park()
         store(build, 2 * half + group.start, limbs)
 
     def rise(self, top: Virtual, sign: Virtual) -> None:
         """What was carried out goes through D.  It never is below zero, but the proof need not know that."""
-        rise = self.loop.chain("rise", self.zero)
+        rise = self.loop.chain("rise", HIGH)
         first, addends = 3 * self.half, signed(top, sign)
 
         def turn_rises(group: range, last: bool) -> None:
@@ -117,4 +112,4 @@ class Recombination:
             store(self.build, first + group.start, limbs)
             self.build.emit("mov", top, sign)
 
-        self.loop.walking("r").keeping(top, sign, rise.mask).over(self.half, {"r": first}, turn_rises)
+        self.loop.keeping(top, sign, rise.mask).over(self.half, {"r": first}, turn_rises)

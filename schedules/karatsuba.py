@@ -15,7 +15,7 @@ No branch looks at a sign: M is combined with a mask, which
 holds all ones if M is to be added.  With `signs=branched` one does, at the outermost level alone, for the proof walks
 every case of a branch: M is added or subtracted in arms of their own, which take equally long.
 
-Cost: 3 M(n/2) and about 24 cycles for each limb of a half; called, 55.
+Cost: 3 M(n/2) and about 24 cycles for each limb of a half; called, 52.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ OPS = ("mul",)
 FEWEST = 6  # limbs of a part that is worth a level in place
 EARLY = {*range(2, 10), 12}  # limbs where, in place, b_lo - b_hi is formed before H: measured
 LEAF = 16  # limbs of a part, at most, where nothing is said of levels
-LONGEST = 20  # limbs of a part, at most, for which levels are worth a search
+IN_PLACE = 24  # limbs of a part, at most, that is likely to be the best in place
 
 
 def enough(n: int) -> str:
@@ -73,14 +73,13 @@ def compact(n: int) -> list[dict[str, str]]:
 
 
 def points(n: int) -> list[dict[str, str]]:
-    """Levels down to parts of some limbs, the innermost one in place where that fits the registers, or called; first
-    the one that is likely to be the best: in place are parts of up to LEAF limbs."""
-    likely = (-(-n // LEAF) - 1).bit_length() + 1
+    """First the likely best: levels down to parts of IN_PLACE limbs, which are in place; then a level more, and the
+    parts called."""
+    likely = (-(-n // IN_PLACE) - 1).bit_length() + 1
     found = [
         {"levels": str(levels), "parts": parts, "recombine": "unrolled"}
-        for levels in range(likely, 0, -1)
-        for parts, outer in (("inline", levels - 1), ("calls", levels))
-        if n >> levels >= 4 and -(-n >> outer) <= LONGEST and (-(-n >> outer) >= FEWEST or levels == 1)
+        for levels, parts in ((likely, "inline"), (likely + 1, "inline"), (likely, "calls"))
+        if n >> levels >= 4
     ]
     return found or [{}]
 

@@ -11,7 +11,7 @@ where `split` does not say otherwise.  The innermost level is formed in place, w
 leave their squares (`parts=inline`), the squares one function on registers if there are few limbs (`parts=shared`), or
 it calls one leaf three times (`parts=calls`); the levels around it call it.
 
-Cost: 3 S(n/2) and about 40 cycles for each limb of a half; called, 50.
+Cost: 3 S(n/2) and about 30 cycles for each limb of a half; called, 40.
 """
 
 from __future__ import annotations

@@ -55,3 +55,9 @@ def test_no_method_beats_the_one_recorded_as_fastest(op: str, limbs: int) -> Non
         for method in methods.names(op)
     }
     assert costs[str(answers.fastest(avr(), op, bits))] == min(cost for cost in costs.values() if cost is not None)
+
+
+@pytest.mark.parametrize("op", ["sqr", "mul"])
+def test_no_size_is_slower_than_a_larger_one(op: str) -> None:
+    cycles = [min(int(row[answers.BODY]) for _, row in answers.known(avr(), op, bits)) for bits in range(16, 513, 8)]
+    assert cycles == sorted(cycles)
