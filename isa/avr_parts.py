@@ -59,7 +59,7 @@ class Module:
         return [*reversed(callers), *sorted(leaves, key=lambda each: len(each.ops))]
 
     def function(self, name: str, build: Builder, plan: Plan) -> Function:
-        return Function(name, tuple(build.ops), self.registers(plan), plan)
+        return Function(name, tuple(build.ops), self.registers(plan))
 
     def registers(self, plan: Plan) -> tuple[str, ...]:
         """Those that a plan's function may use for limbs."""

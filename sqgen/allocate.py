@@ -2,37 +2,32 @@
 
 Stays are placed in the order of their births.  Two things are wanted: mates, which are moved together if they lie in
 an aligned pair, and few registers that must be saved.  A pair can only be placed where both of its registers are free,
-so a single limb goes where the time is shortest in which just one register of a pair is in use; `hints`, found by
-search, say otherwise for single stays.  `beam` follows several ways at once.  What goes to a function on registers, or
-comes from one, has its place.
+so a single limb goes where the time is shortest in which just one register of a pair is in use.  `beam` follows several
+ways at once.  What goes to a function on registers, or comes from one, has its place.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from . import beam
 from .code import SPILLED, Arg, CodeError, Function, Memory, Op, Virtual
-from .plan import Plan
 from .residence import NEVER, PressureError, Residence, residence
 
-__all__ = ["Hints", "PressureError", "Task", "allocate", "allocate_all", "meeting", "place", "places", "verify"]
-
-Hints = Mapping[int, str]  # number of a stay -> the register it should have
+__all__ = ["PressureError", "Task", "allocate", "allocate_all", "meeting", "place", "places", "verify"]
 
 
 def allocate_all(
-    functions: Sequence[Function], prices: Mapping[str, float], pairs: Mapping[str, str], hints: Callable[[Plan], Hints]
+    functions: Sequence[Function], prices: Mapping[str, float], pairs: Mapping[str, str]
 ) -> list[Function]:
     """All functions of a kernel: what is called stands after its callers, and chooses the registers between them."""
     chosen: dict[str, str] = {}
     done: list[Function] = []
     for function in reversed(functions):
-        own = hints(function.plan) if function.plan else {}
-        done.append(allocate(function, prices, pairs, own, chosen))
+        done.append(allocate(function, prices, pairs, chosen))
         chosen |= places(done[-1])
     return done[::-1]
 
@@ -56,7 +51,6 @@ def allocate(
     function: Function,
     prices: Mapping[str, float],
     pairs: Mapping[str, str],
-    hints: Hints | None = None,
     chosen: Mapping[str, str] | None = None,
 ) -> Function:
     """The function with a register in place of each variable, loads inserted for what has a home in memory.
@@ -67,7 +61,7 @@ def allocate(
     """
     found = residence(function)
     task = Task.of(found, prices, pairs, chosen or {})
-    return emit(function, found, best_place(task, hints or {}))
+    return emit(function, found, best_place(task))
 
 
 @dataclass(frozen=True)
@@ -141,18 +135,17 @@ class Placed(NamedTuple):
         return self.broken + self.saves + len(self.moves)
 
 
-def best_place(task: Task, hints: Hints, width: int = beam.WIDTH) -> Placed:
+def best_place(task: Task, width: int = beam.WIDTH) -> Placed:
     """A place for each stay, with as many saved registers as pay.
 
     First come, first served says which registers may do; then a search of that `width` looks further, as long as it
     may gain something.
     """
-    wanted = {stay: task.registers.index(register) for stay, register in hints.items() if register in task.registers}
-    best = place(task, wanted)
+    best = place(task)
     if task.fixed:
         return best
     saved = [register for register, price in enumerate(task.price) if price]
-    tried = [attempt(task, {}, frozenset(saved[count:])) for count in range(len(saved) + 1)]
+    tried = [attempt(task, frozenset(saved[count:])) for count in range(len(saved) + 1)]
     best = min([best, *filter(None, tried)], key=lambda placed: placed.cost)
     for saves, registers in sorted({(each.saves, frozenset(each.where)) for each in tried if each}, key=lambda t: t[0]):
         if saves < best.cost and (found := beam.search(task, registers, width)):
@@ -167,15 +160,15 @@ def counted(task: Task, where: list[int], moves: list[tuple[int, int, int]]) -> 
     return Placed(where, broken, sum(task.price[register] for register in registers), moves)
 
 
-def place(task: Task, hints: Mapping[int, int]) -> Placed:
+def place(task: Task) -> Placed:
     """A place for each stay in all registers there are."""
-    placed = attempt(task, hints, frozenset())
+    placed = attempt(task, frozenset())
     assert placed, "residence has seen to it that there are enough"
     return placed
 
 
-def attempt(task: Task, hints: Mapping[int, int], avoided: Set[int]) -> Placed | None:
-    """A place for each stay, where `hints` say if that is free, None if it takes the registers to be avoided."""
+def attempt(task: Task, avoided: Set[int]) -> Placed | None:
+    """A place for each stay, None if it takes the registers to be avoided."""
     births, deaths, mates, neighbours, low = task.births, task.deaths, task.mates, task.neighbours, task.low
     registers = range(len(task.registers))
     until = [NEVER if r in avoided else opening for r, opening in enumerate(task.opening)]  # when a register is free
@@ -191,20 +184,17 @@ def attempt(task: Task, hints: Mapping[int, int], avoided: Set[int]) -> Placed |
         if not free:
             return None
         mate, death = mates[stay], deaths[stay]
-        hinted = hints.get(stay, -1)
         if mate >= 0:
             spans = [r for r in free if low[r] and until[neighbours[r]] <= birth]
             if spans:
-                register = hinted if hinted in spans else max(spans, key=lambda r: used[r] and used[neighbours[r]])
+                register = max(spans, key=lambda r: used[r] and used[neighbours[r]])
                 for one, limb in ((register, stay), (neighbours[register], mate)):
                     where[limb], until[one], used[one] = one, deaths[limb], True
                 continue
             broken += 1
-        if hinted in free:
-            register = hinted
-        else:  # for how long just one of the pair is in use
-            alone = {r: abs(max(until[neighbours[r]], birth) - death) if neighbours[r] >= 0 else 0 for r in free}
-            register = min(free, key=lambda r: (not used[r], alone[r]))
+        # for how long just one of the pair is in use
+        alone = {r: abs(max(until[neighbours[r]], birth) - death) if neighbours[r] >= 0 else 0 for r in free}
+        register = min(free, key=lambda r: (not used[r], alone[r]))
         where[stay], until[register], used[register] = register, death, True
     return Placed(where, broken, sum(price for price, use in zip(task.price, used, strict=True) if use), [])
 

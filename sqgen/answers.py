@@ -3,8 +3,7 @@
 [sbd.sqr]
 160 = [{ block = "8,4,4,6", call = 1343, body = 1267 }]
 
-`hints`, where a row has them, say which register a stay of a variable should have (`allocate.py`): `17:r4 33:r20`.
-They hold for these parameters alone.  `body` and `call` are cycles on the default core, each of the kernel that is made
+`body` and `call` are cycles on the default core, each of the kernel that is made
 where that is the goal: where a call counts, fewer registers are saved.  A size has more than one row
 where fewer saved registers, or another core, want other parameters than the shortest body.
 
@@ -19,14 +18,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from . import methods
 from .places import folder
-from .plan import Plan
 from .table import Isa
 
-CALL, BODY, HINTS = "call", "body", "hints"
+CALL, BODY = "call", "body"
 METHOD, GOAL, BYTES, STACK = "method", "goal", "bytes", "stack"
-FIGURES = (CALL, BODY, HINTS, METHOD, GOAL, BYTES, STACK)  # what in a row is no parameter
+FIGURES = (CALL, BODY, METHOD, GOAL, BYTES, STACK)  # what in a row is no parameter
 
 Row = dict[str, str | int]
 
@@ -77,27 +74,6 @@ def parameters(isa: Isa, method: str, op: str, bits: int, goal: str = BODY) -> d
 def given(row: Mapping[str, str | int]) -> dict[str, str]:
     """The parameters of a row."""
     return {key: str(value) for key, value in row.items() if key not in FIGURES}
-
-
-def hints_of(isa: Isa, plan: Plan) -> dict[int, str]:
-    """Which stays should have which registers in a function that does this plan, if that was searched."""
-    standard = methods.defaults(plan.method, plan.limbs)
-    asked = {**standard, **dict(plan.parameters)}
-    for row in rows(isa, plan.method, plan.op, plan.limbs * isa.limb_bits):
-        if {**standard, **given(row)} == asked:
-            return read(str(row.get(HINTS, "")))
-    return {}
-
-
-def read(text: str) -> dict[int, str]:
-    """Hints by number of stay."""
-    pairs = (pair.split(":") for pair in text.split())
-    return {int(stay): register for stay, register in pairs}
-
-
-def spelled(hints: Mapping[int, str]) -> str:
-    """Hints as a row has them."""
-    return " ".join(f"{stay}:{register}" for stay, register in sorted(hints.items()))
 
 
 def of_part(isa: Isa, method: str, op: str, limbs: int) -> dict[str, str]:

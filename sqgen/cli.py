@@ -115,9 +115,6 @@ def _complain(message: str, code: Exit) -> int:
 )
 @click.option("--max-bytes", type=int, metavar="N", help="Most bytes of code.")
 @click.option("--max-stack", type=int, metavar="N", help="Most bytes of stack, the return address not counted.")
-@click.option(
-    "--hints", metavar="STAY:REGISTER,...", help="Registers that a search found, for parameters given with -p."
-)
 @click.option("--search", type=float, metavar="SECONDS", help="Look for a faster one for so long, on all processors.")
 @branches_option
 @click.option("--json", "as_json", is_flag=True, help="Print the manifest and nothing else.")
@@ -172,7 +169,6 @@ def _make(options: dict[str, Any]) -> None:
         "max_stack",
         "symbol",
         "allow_branches",
-        "hints",
     )
     asked = spec(options["isa"], options["bits"], **{name: options[name] for name in chosen})
     if options["search"] is not None:

@@ -18,7 +18,6 @@ from .options import branches_option, cores, goals, isas, methods, op_option, pa
     "--method", default="auto", show_default=True, metavar="NAME", shell_complete=methods, help="See `sqgen methods`."
 )
 @parameter_option
-@click.option("--hints", metavar="STAY:REGISTER,...", help="Registers that a search found, as in a kernel's head.")
 @click.option(
     "--goal", default="speed", show_default=True, metavar="NAME", shell_complete=goals, help="As for a kernel."
 )

@@ -21,10 +21,9 @@ from .options import methods as _methods
 )
 @click.option("--batches", type=click.IntRange(1), default=2, show_default=True, help="Batches of 4 rounds for a size.")
 @click.option("--plans", type=click.IntRange(1), default=500, show_default=True, help="Plans tried in a round.")
-@click.option("--places", type=click.IntRange(1), default=5000, show_default=True, help="Hints tried for a plan.")
 @click.option("--seed", default=1, show_default=True, help="Another one finds other answers.")
 def search(isa: str, core: str | None, op: str, method: str, goal: str, **options: int) -> None:
-    """Search by chance, from a seed, for parameters of a method and for registers, and keep the answers.
+    """Search by chance, from a seed, for parameters of a method, and keep the answers.
 
     \b
         sqgen search --isa avr --method sweeps --least 128 --most 192
@@ -44,7 +43,7 @@ def search(isa: str, core: str | None, op: str, method: str, goal: str, **option
     if goal not in TIMES:
         raise UserError(f"a search is for --goal {' or '.join(TIMES)}, not '{goal}'")
     least, most = (contract(which, op, options[name]).limbs for name in ("least", "most"))
-    budgets = options["batches"], options["plans"], options["places"]
+    budgets = options["batches"], options["plans"]
     for limbs in range(least, most + 1):
         job = looking.Job(isa, op, limbs, method, goal, core)
         job.plan(job.way.fitted(limbs, methods.defaults(method, limbs)))  # refused before anything is tried

@@ -11,7 +11,6 @@ import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .plan import Plan
 from .statements import Equation, Zero
 from .table import Insn, Isa
 
@@ -111,15 +110,11 @@ class Op:
 
 @dataclass(frozen=True)
 class Function:
-    """Straight-line operations; `pool` are the registers the allocator may use, in order of preference.
-
-    `plan`: what it does from beginning to end, if its operands are in memory; hints may be known for that.
-    """
+    """Straight-line operations; `pool` are the registers the allocator may use, in order of preference."""
 
     name: str
     ops: tuple[Op, ...]
     pool: tuple[str, ...]
-    plan: Plan | None = None
 
 
 @dataclass(frozen=True)

@@ -51,11 +51,8 @@ class Compiled:
         return not any(line.target for line in self.lines)
 
 
-def compile_plan(
-    plan: Plan, isa: Isa, hints: Callable[[Plan], allocate.Hints] = lambda plan: {}, goal: str = "speed"
-) -> Compiled:
-    """Bytes for a plan, not yet proved.  `hints` says what is known for a function that does a plan; with the goal
-    `speed` saved registers cost nothing.
+def compile_plan(plan: Plan, isa: Isa, goal: str = "speed") -> Compiled:
+    """Bytes for a plan, not yet proved.  With the goal `speed` saved registers cost nothing.
 
     Raises PressureError where the registers do not suffice, UserError for parts that the instruction set's idioms
     cannot form, or that lie too far apart.
@@ -65,7 +62,7 @@ def compile_plan(
         raise unformed(rules, plan, isa)
     code = rules.lower(plan, isa)
     try:
-        allocated = allocate.allocate_all(code.functions, frame.prices(isa, goal), isa.pairs(), hints)
+        allocated = allocate.allocate_all(code.functions, frame.prices(isa, goal), isa.pairs())
     except allocate.PressureError as error:
         raise allocate.PressureError(f"{error}; choose {remedy(plan)} or a smaller size", Exit.LIMITS) from None
     for function, done in zip(code.functions, allocated, strict=True):

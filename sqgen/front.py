@@ -7,7 +7,6 @@ a request for another size tries what is there for the nearest one.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 
@@ -43,7 +42,7 @@ def priced(which: Isa, op: str, bits: int, row: answers.Row) -> answers.Row | No
     asked = spec(which, bits, op=op)
     try:
         plan = kernel.plan(asked, str(row[answers.METHOD]), answers.given(row))
-        compiled = compile_plan(plan, which, functools.partial(kernel.hints, which, plan, row), str(row[answers.GOAL]))
+        compiled = compile_plan(plan, which, str(row[answers.GOAL]))
     except UserError:
         return None
     price = measure.price(compiled, asked.core)

@@ -125,19 +125,12 @@ def candidates(spec: Spec) -> list[Compiled]:
             continue
         try:
             goal = str(row.get(answers.GOAL, spec.goal))
-            found.append(compile_plan(made, isa, functools.partial(hints, isa, made, row), goal))
+            found.append(compile_plan(made, isa, goal))
         except UserError as error:
             failures.append(error)
     if not found:
         raise failures[0]
     return found
-
-
-def hints(isa: Isa, whole: Plan, row: answers.Row, function: Plan) -> dict[int, str]:
-    """Hints for a function of a kernel: for all of it those of its row, else what is known."""
-    if function == whole and answers.HINTS in row:
-        return answers.read(str(row[answers.HINTS]))
-    return answers.hints_of(isa, function)
 
 
 def requests(spec: Spec) -> list[tuple[str, answers.Row]]:
@@ -199,7 +192,7 @@ def moved(spec: Spec, name: str, row: answers.Row) -> answers.Row:
 def points(spec: Spec, name: str) -> list[answers.Row]:
     """The parameters to try: those given, else the best known, and what makes the method small where that matters."""
     if spec.parameters:
-        return [{**dict(spec.parameters), **({answers.HINTS: spec.hints} if spec.hints else {})}]
+        return [{**dict(spec.parameters)}]
     known = [(name, row) for row in answers.rows(spec.contract.isa, name, spec.contract.op, spec.bits)]
     likely: answers.Row = {**methods.points(name, spec.contract.limbs)[0]}
     found: list[answers.Row] = [row for _, row in near(spec, known)] or [likely]

@@ -16,7 +16,7 @@ SEED = 1
 
 
 def searched(asked: Spec, limit: float) -> Spec:
-    """The request with the method, parameters and hints that are the fastest found in `limit` seconds, or as it is.
+    """The request with the method and parameters that are the fastest found in `limit` seconds, or as it is.
 
     Raises UserError where there is nothing to search.
     """
@@ -82,4 +82,4 @@ def in_order(asked: Spec, name: str, until: float, bar: Bar) -> Spec | None:
 def answered(asked: Spec, name: str, row: answers.Row) -> Spec:
     """The request that an answer is for."""
     given = tuple(sorted(answers.given(row).items()))
-    return replace(asked, method=name, parameters=given, hints=str(row.get(answers.HINTS, "")))
+    return replace(asked, method=name, parameters=given)

@@ -1,8 +1,7 @@
-"""Search by simulated annealing for methods with many parameters, and for registers.
+"""Search by simulated annealing for methods with many parameters.
 
-Two stages for each size.  First the parameters: the method says what a random `change` of them is, and a plan is
-priced by its code without registers' names, and what a quick placing loses.  Then, for the best plans, hints to the
-allocator: which register a stay should have (`allocate.py`).
+The method says what a random `change` of them is.  A plan is priced by its code without registers' names, and by what a
+quick placing loses; the best few are compiled.
 
 Work goes in *rounds*, each with a seed of its own, and as many at once as there are processors.  The rounds of a batch
 begin with the same answers, those of the next one also with what the batch has found; so what is found hangs on the
@@ -13,7 +12,6 @@ from __future__ import annotations
 
 import functools
 import math
-import operator
 import os
 import random
 import time
@@ -22,7 +20,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 
 from . import answers, frame, measure, methods
-from .allocate import Task, best_place, place
+from .allocate import Task, best_place
 from .anneal import Cooling, anneal
 from .compile import compile_plan
 from .errors import UserError
@@ -34,21 +32,18 @@ from .table import Core, Isa
 from .tables import isa
 
 Given = dict[str, str]  # parameters by name
-Hints = dict[int, int]  # register, by number, of stays
 
 HOT, COLD = 6.0, 0.4  # for parameters: of the order of what one change of a block costs
-WARM, COOL = 1.0, 0.1  # for hints
 NARROW = 4  # states followed to price the places of a plan: 3 cycles more than what is found in the end, and faster
-FINALISTS = 2  # plans of a round whose registers are searched
+FINALISTS = 4  # plans of a round that are compiled
 BATCH = 4  # rounds from the same start, on however many processors
 
 
 @dataclass(frozen=True)
 class Budget:
-    """What a round may try: plans, places for each of the best of them; `deadline` as in `Cooling`."""
+    """How many plans a round may try; `deadline` as in `Cooling`."""
 
     plans: int
-    places: int
     deadline: float = math.inf
 
 
@@ -107,7 +102,7 @@ class Job:
             cycles, task = self.task(given)
         except UserError:
             return math.inf
-        return cycles + best_place(task, {}, NARROW).cost
+        return cycles + best_place(task, NARROW).cost
 
     def parameters(self, starts: Sequence[Given], budget: Budget, seed: object) -> list[Given]:
         """The best parameters found, the best first."""
@@ -127,14 +122,6 @@ class Job:
         fitting = [key for key in known if known[key] < math.inf]
         return [dict(key) for key in sorted(fitting, key=lambda key: (known[key], key))[:FINALISTS]]
 
-    def row(self, given: Given, budget: Budget, seed: object) -> answers.Row:
-        """An answer: the parameters, and the hints found for them if they help."""
-        _, task = self.task(given)
-        found = hints(task, Cooling(budget.places, WARM, COOL, budget.deadline), f"{seed}")
-        named = answers.spelled({stay: task.registers[register] for stay, register in found.items()})
-        rows = [self.priced({**given, **({answers.HINTS: text} if text else {})}) for text in ("", named)]
-        return min(rows, key=self.cost)
-
     def priced(self, row: Mapping[str, str | int]) -> answers.Row:
         """An answer with the cycles that it takes now, on the default core."""
         default = replace(self, core_name=None)
@@ -142,8 +129,7 @@ class Job:
 
     def cost(self, row: Mapping[str, str | int]) -> tuple[int, int]:
         """What the goal wants small, on the core that is asked for, and then the other."""
-        hints = answers.read(str(row.get(answers.HINTS, "")))
-        compiled = compile_plan(self.plan(answers.given(row)), self.isa, lambda plan: hints, self.goal)
+        compiled = compile_plan(self.plan(answers.given(row)), self.isa, self.goal)
         price = measure.price(compiled, self.core)
         return (price.call, price.body) if self.goal == "call" else (price.body, price.call)
 
@@ -165,7 +151,7 @@ class Job:
 
     def round(self, starts: Sequence[Given], budget: Budget, seed: object) -> answers.Row | None:
         """The best answer that one round finds, None if no plan fits the registers."""
-        rows = [self.row(given, budget, seed) for given in self.parameters(starts, budget, seed)]
+        rows = [self.priced(given) for given in self.parameters(starts, budget, seed)]
         return min(rows, key=self.cost, default=None)
 
 
@@ -188,9 +174,9 @@ def search(job: Job, budgets: Iterator[Budget], seed: int) -> Iterator[answers.R
                 yield best
 
 
-def rounds(batches: int, plans: int, places: int) -> Iterator[Budget]:
+def rounds(batches: int, plans: int) -> Iterator[Budget]:
     """So many batches of equal rounds."""
-    yield from [Budget(plans, places)] * batches
+    yield from [Budget(plans)] * batches
 
 
 def seconds(limit: float) -> Iterator[Budget]:
@@ -198,35 +184,8 @@ def seconds(limit: float) -> Iterator[Budget]:
     deadline = time.monotonic() + limit
     plans = 50
     while time.monotonic() < deadline:
-        yield Budget(plans, 10 * plans, deadline)
+        yield Budget(plans, deadline)
         plans *= 2
-
-
-def hints(task: Task, cooling: Cooling, seed: str) -> Hints:
-    """Hints that make the places cheap, none of them idle."""
-    size, stays = len(task.registers), len(task.births)
-
-    def price(found: Mapping[int, int]) -> float:
-        return place(task, found).cost
-
-    def change(found: Hints, rng: random.Random) -> Hints:
-        new = dict(found)
-        for _ in range(rng.choice((1, 1, 2))):
-            stay = rng.randrange(stays)
-            if stay in new and rng.random() < 0.5:
-                del new[stay]
-            else:
-                new[stay] = rng.randrange(size)
-        return new
-
-    start: Hints = {}
-    states = anneal(start, change, price, cooling, random.Random(seed))
-    best, found = min(states, key=operator.itemgetter(0))
-    for stay in sorted(found):
-        fewer = {other: register for other, register in found.items() if other != stay}
-        if price(fewer) <= best:
-            found = fewer
-    return found
 
 
 def kept(which: Isa, op: str, limbs: int, method: str, rows: Sequence[answers.Row]) -> list[answers.Row]:

@@ -36,8 +36,7 @@ _TAKEN = frozenset(
 class Spec:
     """A request that makes sense.  `method` is a method's name or "auto"; limits are in bytes, None for none.
 
-    `allow_branches`: the code may branch on secrets, in arms that take equally long.  `hints`: which registers stays
-    should have, as in `answers.py`, "" for those that are known.
+    `allow_branches`: the code may branch on secrets, in arms that take equally long.
     """
 
     contract: Contract
@@ -49,7 +48,6 @@ class Spec:
     max_stack: int | None
     symbol: str
     allow_branches: bool = False
-    hints: str = ""
 
     @property
     def bits(self) -> int:
@@ -62,8 +60,6 @@ class Spec:
         ]
         parts.append(f"--method {self.method}")
         parts += [f"-p {name}={value}" for name, value in self.parameters]
-        if self.hints:
-            parts.append(f"--hints {self.hints.replace(' ', ',')}")
         if self.goal != "speed":
             parts.append(f"--goal {self.goal}")
         if self.max_bytes is not None:
@@ -95,7 +91,6 @@ def spec(
     max_stack: int | None = None,
     symbol: str | None = None,
     allow_branches: bool = False,
-    hints: str | None = None,
 ) -> Spec:
     """Check a request for an instruction set, or the one of that name.  Raises UserError that says what to change."""
     which = isa(which) if isinstance(which, str) else which
@@ -109,11 +104,6 @@ def spec(
         raise UserError("parameters belong to a method; name it with --method")
     if method != "auto":
         methods.values(method, given, 2 * what.limbs)
-    if hints is not None and not given:
-        raise UserError("hints are for one choice of parameters; give that with -p")
-    pairs = [hint.partition(":") for hint in (hints or "").split(",") if hints is not None]
-    if not all(re.fullmatch(r"[0-9]{1,9}", stay) and register in which.registers for stay, _, register in pairs):
-        raise UserError(f"hints are STAY:REGISTER,... as in 17:{which.registers[0]}, not '{(hints or '')[:40]}'")
     if goal not in GOALS:
         raise UserError(f"unknown goal '{goal}'; known: {', '.join(GOALS)}")
     for name, limit in (("--max-bytes", max_bytes), ("--max-stack", max_stack)):
@@ -134,5 +124,4 @@ def spec(
         max_stack,
         name,
         allow_branches,
-        (hints or "").replace(",", " "),
     )

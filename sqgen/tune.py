@@ -43,8 +43,7 @@ def cost(which: Isa, op: str, limbs: int, method: str, parameters: Given, *, goa
     registers or reach do not suffice."""
     known = functools.partial(answers.of_part, which)
     try:
-        hints = functools.partial(answers.hints_of, which)
-        compiled = compile_plan(methods.plan(op, limbs, method, parameters, known), which, hints, goal)
+        compiled = compile_plan(methods.plan(op, limbs, method, parameters, known), which, goal)
     except UserError:
         return None
     price = measure.price(compiled, which.core(which.default_core))

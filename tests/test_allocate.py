@@ -1,4 +1,4 @@
-"""Registers: pairs side by side, pointers lent when they are done, hints followed, few registers where few do."""
+"""Registers: pairs side by side, pointers lent when they are done, few registers where few do."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_a_pointer_is_lent_only_after_the_last_load_from_its_buffer(bits: int) -
 
 def test_no_two_stays_share_a_register_at_one_time() -> None:
     function = lowered(192, "sweeps")
-    found, where = residence(function), place(task(function), {}).where
+    found, where = residence(function), place(task(function)).where
     by_register: dict[int, list[tuple[int, int]]] = {}
     for stay, register in zip(found.stays, where, strict=True):
         by_register.setdefault(register, []).append((stay.birth, stay.death))
@@ -49,8 +49,8 @@ def test_no_two_stays_share_a_register_at_one_time() -> None:
 def test_places_by_search_overlap_nowhere_and_cost_less(bits: int, method: str) -> None:
     function = lowered(bits, method, **answers.parameters(avr(), method, "sqr", bits))
     which = task(function)
-    first_come = place(which, {})
-    placed = best_place(which, {})
+    first_come = place(which)
+    placed = best_place(which)
     assert placed.cost < first_come.cost
     moved = {stay: (2 * time, to) for time, stay, to in placed.moves}
     times: dict[int, list[tuple[int, int]]] = {}
@@ -66,8 +66,8 @@ def test_places_by_search_overlap_nowhere_and_cost_less(bits: int, method: str) 
 
 def test_a_wider_search_of_places_is_no_worse() -> None:
     which = task(lowered(192, "sweeps"))
-    narrow, wide = best_place(which, {}, width=1), best_place(which, {}, width=64)
-    assert wide.cost < narrow.cost <= place(which, {}).cost
+    narrow, wide = best_place(which, width=1), best_place(which, width=64)
+    assert wide.cost < narrow.cost <= place(which).cost
 
 
 @pytest.mark.parametrize(("ends", "framed"), [("9,13,22,30", False), ("22,30", True)])
@@ -86,19 +86,12 @@ def test_a_limb_is_stored_where_its_last_use_frees_its_register() -> None:
     assert ends and all(death <= time for time, death in ends)
 
 
-def test_a_hint_is_followed_where_its_register_is_free() -> None:
-    which = task(lowered(128, "sweeps", **WIDE))
-    single = next(stay for stay, mate in enumerate(which.mates) if mate < 0 and stay not in which.mates)
-    for register in range(5, 9):
-        assert place(which, {single: register}).where[single] == register
-
-
 @pytest.mark.parametrize("bits", [24, 32, 48, 128])
 def test_no_more_registers_are_saved_than_pays(bits: int) -> None:
     which = task(lowered(bits, "sbd"))
-    assert best_place(which, {}).cost <= place(which, {}).cost
+    assert best_place(which).cost <= place(which).cost
     if bits == 32:
-        assert best_place(which, {}).saves < place(which, {}).saves
+        assert best_place(which).saves < place(which).saves
 
 
 def test_what_fits_no_register_is_refused_by_name() -> None:

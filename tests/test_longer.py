@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from commandline import SMALL, Call
+from commandline import Call
 from conftest import avr
 
 from sqgen import answers, kernel, longer, methods
@@ -49,7 +49,7 @@ def test_what_is_found_for_good_is_kept_and_never_lost(
     sqgen: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     path = forgotten(monkeypatch, tmp_path)
-    line = "search --isa avr --method sweeps --least 40 --most 48 --batches 1 --plans 40 --places 200"
+    line = "search --isa avr --method sweeps --least 40 --most 48 --batches 1 --plans 40"
     first = sqgen(line)
     assert first.code == 0 and first.out.count("cycles\n") == 2
     text = path.read_text()
@@ -64,11 +64,5 @@ def test_what_is_found_for_good_is_kept_and_never_lost(
 def test_answers_that_cannot_be_kept_are_one_line(sqgen: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setattr(answers, "path", lambda isa: tmp_path / "file" / "avr.toml")
-    refused = sqgen("search --isa avr --method sweeps --least 16 --most 16 --batches 1 --plans 1 --places 1")
+    refused = sqgen("search --isa avr --method sweeps --least 16 --most 16 --batches 1 --plans 1")
     assert refused.code == Exit.FILE and refused.err.count("\n") == 1
-
-
-def test_a_hint_for_a_stay_that_is_not_there_is_passed_over(sqgen: Call) -> None:
-    line = f"{SMALL} --method sweeps -p orders=i --json"
-    some, more = (json.loads(sqgen(line, "--hints", hints).out) for hints in ("3:r9", "3:r9,99999:r2"))
-    assert some["sha256"] == more["sha256"] and some["command"] != more["command"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import itertools
 import shutil
 import subprocess
@@ -12,7 +13,6 @@ from pathlib import Path
 
 import pytest
 from conftest import assemble, avr, compiled, kernel
-from sqgen.isa.avr_tape import Tape  # type: ignore[import-untyped]
 from test_kernels import numbers, seen
 
 from sqgen import allocate, cover, emit, frame, methods, objects
@@ -77,6 +77,8 @@ FILES: list[Form] = [
     ("sqr", "karatsuba-squaring", 256, LOOPED),
     ("sqr", "hybrid-karatsuba", 256, ""),  # its parts stand in its midst
 ]
+
+Tape = importlib.import_module("sqgen.isa.avr_tape").Tape
 
 
 def given(parameters: str) -> dict[str, str]:

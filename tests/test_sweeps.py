@@ -53,13 +53,11 @@ def test_the_answers_are_as_fast_as_the_prototypes(bits: int) -> None:
 
 
 @pytest.mark.parametrize("bits", [64, 128])
-def test_an_answer_is_compiled_with_its_hints_and_others_without(bits: int) -> None:
-    row = answers.best(answers.rows(avr(), "sweeps", "sqr", bits))
-    given = answers.given(row)
-    assert made(bits).price.body == made(bits, **given).price.body == row[answers.BODY]
-    assert kernel.make(spec("avr", bits, method="sweeps", goal="call")).price.call == row[answers.CALL]
-    other = methods.plan("sqr", bits // 8, "sweeps", {**given, "stages": str(bits // 4)})
-    assert answers.hints_of(avr(), other) == {}
+def test_a_normal_run_takes_the_answer_for_its_goal(bits: int) -> None:
+    rows = answers.rows(avr(), "sweeps", "sqr", bits)
+    assert made(bits).price.body == answers.best(rows)[answers.BODY]
+    called = kernel.make(spec("avr", bits, method="sweeps", goal="call"))
+    assert called.price.call == answers.best(rows, answers.CALL)[answers.CALL]
 
 
 @pytest.mark.parametrize("order", ORDERS)
