@@ -113,7 +113,7 @@ def candidates(spec: Spec) -> list[Compiled]:
     """Kernels that come into question.  Raises UserError if none compiles."""
     isa = spec.contract.isa
     plans, failures = [], []
-    for name, row in requests(spec):
+    for name, row in with_branches(spec, requests(spec)):
         try:
             made = plan(spec, name, answers.given(row))
             plans.append((least_bytes(made, isa), made, row))
@@ -152,6 +152,14 @@ def requests(spec: Spec) -> list[tuple[str, answers.Row]]:
         chosen = [(str(row[answers.METHOD]), row) for row in from_front(spec, fronts[nearest], nearest)]
         return chosen if nearest == spec.bits else [(name, moved(spec, name, row)) for name, row in chosen]
     return [(name, row) for name in names for row in points(spec, name)]
+
+
+def with_branches(spec: Spec, found: list[tuple[str, answers.Row]]) -> list[tuple[str, answers.Row]]:
+    """The same, and each with branches on signs where these are allowed, nothing else is said, and the method can."""
+    if not spec.allow_branches or spec.parameters:
+        return found
+    able = [(name, row) for name, row in found if "signs" in methods.defaults(name, spec.contract.limbs)]
+    return found + [(name, {**row, "signs": "branched"}) for name, row in able]
 
 
 def neighbours(spec: Spec) -> list[str]:
