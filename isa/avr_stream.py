@@ -4,8 +4,9 @@ With X = 2^(limb bits * half), L = (B:A), H = (D:C) and (D':S) = H + B, the resu
 
     A + X (A + S - M_lo) + X^2 (S + D' - M_hi) + X^3 D'
 
-so B is added to H on its way to memory, and no limb of M is ever stored.  The middle may fall short of zero by one in
-its own limbs, but not with D': what goes into that has a sign.
+so B is added to H on its way to memory, and no limb of M is ever stored.  B and D' are stored only where registers are
+short, and the operand of M then waits where B would be, each limb until that of the middle is final.  The middle may
+fall short of zero by one in its own limbs, but not with D': what goes into that has a sign.
 
 Sources: research/avr_kernels.md, patterns 8, 11 and 12.
 """
@@ -57,7 +58,7 @@ class Carries:
 
 
 class Stream:
-    """Takes the limbs of H, then those of M.  `halves` are the limbs of the low and of the high half.
+    """Takes the limbs of L, of H, then of M.  `halves` are the limbs of the low and of the high half.
 
     Where they differ, H + B carries into a limb of its own.
     """

@@ -85,8 +85,8 @@ class Op:
     * `forget` (limbs): their registers are free until they are read again
     * `spare` (count): leave so many registers free where that needs no frame
     * `move` (register, register): what the allocator adds where a limb is in the way of a pair
-    * `look`: from here on the limbs that were stored to `PUSHED` can be loaded; `unwind`: in the opposite order, and for
-      the last time
+    * `look`: from here on the limbs that were stored to `PUSHED` can be loaded; `unwind`: in the opposite order, and
+      for the last time
     * `spill` (registers ...): from here on the allocator may use them, or else there is a place in memory, `SPILLED`,
       for limbs that registers do not hold, which is reached by them
 

@@ -242,17 +242,22 @@ class Plan:
                     lines.append(f"  column {column}: + r{column}")
                 case Store(column):
                     lines.append(f"  r{column} = column {column}")
-                case Difference(sign, into, left, right):
-                    lines.append(f"  {into} = |{left} - {right}|, negative if {sign}")
-                case Part(plan, into, left, right, called, shared):
-                    how = ", called" if called else ", by a function on registers" if shared else ""
-                    lines.append(f"  {into} = {left} * {right}{how}:")
-                    lines += [f"  {line}" for line in plan.text().splitlines()]
-                case Recombine(half, middle, signs, branched=branched):
-                    sign = f", its sign that of {' * '.join(signs)}" if signs else ""
-                    sign += ", by a branch" if branched else ""
-                    lines.append(f"  column {half}: + L + H - {middle}{sign}")
+                case Difference() | Part() | Recombine():
+                    lines += _of_parts(step)
         return "\n".join(lines) + "\n"
+
+
+def _of_parts(step: Difference | Part | Recombine) -> list[str]:
+    """A step that makes a part's operand, a part, or one that puts parts together, as lines of text."""
+    match step:
+        case Difference(sign, into, left, right):
+            return [f"  {into} = |{left} - {right}|, negative if {sign}"]
+        case Part(plan, into, left, right, called, shared):
+            how = ", called" if called else ", by a function on registers" if shared else ""
+            return [f"  {into} = {left} * {right}{how}:", *(f"  {line}" for line in plan.text().splitlines())]
+        case Recombine(half, middle, signs, branched=branched):
+            sign = f", its sign that of {' * '.join(signs)}" if signs else ""
+            return [f"  column {half}: + L + H - {middle}{sign}{', by a branch' if branched else ''}"]
 
 
 def cells(step: Step) -> tuple[Product, ...]:
