@@ -31,6 +31,15 @@ REFERENCE = "HS15"
 OPS = ("mul",)
 FEWEST = 6  # limbs of a part that is worth a level in place
 EARLY = {*range(2, 10), 12}  # limbs where, in place, b_lo - b_hi is formed before H: measured
+STRIPS = {  # the best for L, H and M of some limbs, where not the rows' own: tried
+    ("L", 11): "7,4",
+    ("L", 12): "8,4",
+    ("H", 8): "4,4",
+    ("H", 10): "5,5",
+    ("H", 11): "4,4,3",
+    ("M", 9): "4,5",
+    ("M", 11): "4,3,4",
+}
 LEAF = 16  # limbs of a part, at most, where nothing is said of levels
 IN_PLACE = 24  # limbs of a part, at most, that is likely to be the best in place
 
@@ -109,8 +118,8 @@ def level(a: Slice, b: Slice, levels: int, values: Values, branched: bool) -> It
     differences = [Difference("a_lo < a_hi", d, low[0], high[0]), Difference("b_lo < b_hi", e, low[1], high[1])]
     signs = tuple(each.sign for each in differences)
     of_low, of_high, of_middle = (
-        plan(limbs, levels - 1, values) if called else leaf(limbs, start, values)
-        for limbs, start in ((half, "empty"), (n - half, "filled"), (half, "filled"))
+        plan(limbs, levels - 1, values) if called else leaf(limbs, which, values)
+        for limbs, which in ((half, "L"), (n - half, "H"), (half, "M"))
     )
     form_low: tuple[Step, ...] = (Block("L"), Part(of_low, Slice("r", 0, 2 * half), *low, called))
     form_high: tuple[Step, ...] = (Block("H"), Part(of_high, Slice("r", 2 * half, 2 * (n - half)), *high, called))
@@ -125,9 +134,12 @@ def level(a: Slice, b: Slice, levels: int, values: Values, branched: bool) -> It
     yield Recombine(half, middle, signs, turn, branched)
 
 
-def leaf(n: int, start: str, values: Values) -> Plan:
-    """The plan of a part in place: rows can begin with limbs in their sum."""
-    return values.part("rows", "mul", n, {"start": start})
+def leaf(n: int, which: str, values: Values) -> Plan:
+    """The plan of a part in place, L, H or M: rows can begin with limbs in their sum."""
+    given = {"start": "empty" if which == "L" else "filled"}
+    if (which, n) in STRIPS:
+        given["strips"] = STRIPS[which, n]
+    return values.part("rows", "mul", n, given)
 
 
 def plan(n: int, levels: int, values: Values, outermost: bool = False) -> Plan:

@@ -23,7 +23,7 @@ from sqgen.cover import CoverError
 from sqgen.errors import Exit, UserError
 from sqgen.kernel import make
 from sqgen.oracles import OracleMissing
-from sqgen.plan import Difference, Part, Plan, Recombine, Slice, Step
+from sqgen.plan import Difference, Part, Plan, Recombine, Slice, Step, Strip, cells
 from sqgen.spec import spec
 
 Form = tuple[str, str, int, str]  # operation, method, bits, parameters as "name=value ..."
@@ -44,6 +44,9 @@ SAMPLE: list[Form] = [
     *((op, method, bits, CALLED) for op, method in METHODS for bits in (16, 24, 88)),
     *((op, method, 88, MIXED) for op, method in METHODS),
     ("mul", "karatsuba", 136, CALLED),
+    *(
+        ("mul", "karatsuba", bits, INLINE) for bits in (96, 128, 144, 152, 192)
+    ),  # the last three with limbs on the stack
     ("mul", "karatsuba", 64, TWICE),
     ("mul", "karatsuba", 64, "levels=3"),
     ("mul", "karatsuba", 128, LOOPED),
@@ -219,6 +222,35 @@ def cycles(*, bits: int, most: int | None = None) -> int:
 @pytest.mark.parametrize(("bits", "most", "times"), [(256, 1400, 1.4), (1024, 3000, 1.25)])
 def test_a_small_square_is_not_much_slower_than_the_fastest(bits: int, most: int, times: float) -> None:
     assert cycles(bits=bits, most=most) <= times * cycles(bits=bits)
+
+
+# ---- rows in strips -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("strips", ["3,3,3", "5,4", "1,8", "9"])
+@pytest.mark.parametrize("start", ["empty", "filled"])
+def test_strips_are_all_rows_of_some_limbs_of_b(strips: str, start: str) -> None:
+    steps = methods.plan("mul", 9, "rows", {"strips": strips, "start": start}).steps
+    found: dict[int, set[tuple[int, int]]] = {}
+    strip = Strip(0, 0)
+    for step in steps:
+        strip = step if isinstance(step, Strip) else strip
+        for cell in cells(step):
+            found.setdefault(strip.first, set()).add((cell.i, cell.j))
+    ends = [*found, 9]
+    for first, end in itertools.pairwise(ends):
+        assert found[first] == {(i, j) for i in range(9) for j in range(first, end)}
+    assert ends[1:] == list(itertools.accumulate(map(int, strips.split(","))))
+
+
+@pytest.mark.parametrize("bits", [144, 152, 192])
+def test_differences_that_registers_do_not_hold_are_pushed_and_all_popped(bits: int) -> None:
+    made = code(("mul", "karatsuba", bits, INLINE))
+    saved = sum(register in avr().abi.callee_saved for register in made.written)
+    limbs = 2 * -(-bits // 16)
+    moves = [line.instr.insn.name for line in made.lines if line.instr.insn.name in ("push", "pop")]
+    assert moves == ["push"] * (saved + limbs) + ["pop"] * (saved + limbs)
+    assert kernel("mul", bits, "karatsuba", **given(INLINE)).verdict.stack == saved + limbs
 
 
 # ---- the cover check ------------------------------------------------------------------------------------------------
