@@ -47,7 +47,7 @@ PARAMETERS = (
 )
 
 STREAMED = range(20, 45)  # limbs of a part that streamed-karatsuba may be the best for
-SWEPT = 26  # limbs of a part, at most, that sweeps are likely to be better for
+SWEPT = 21  # limbs of a part, at most, that sweeps are likely to be better for
 SHARED = 8  # limbs of a square that a function has in registers, operand and result
 
 

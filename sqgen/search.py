@@ -85,15 +85,15 @@ class Job:
 
     def task(self, given: Given) -> tuple[int, Task]:
         """(cycles without what places cost, what is to be placed).  Raises UserError."""
-        which = self.isa
+        which, core = self.isa, self.core
         (function,) = idioms(which).lower(self.plan(given), which).functions
         found = residence(function)
-        task = Task.of(found, frame.prices(which, self.goal, self.core), which.pairs())
-        load, store = (access(which, self.core, kind) for kind in ("load", "store"))
+        task = Task.of(found, frame.prices(which, self.goal, core), which.pairs())
+        load, store = (access(which, core, kind) for kind in ("load", "store"))
         loads = sum(op.insn == "load" for op in function.ops) + sum(map(len, found.loads))
         stores = sum(op.insn == "store" for op in function.ops) + sum(map(len, found.stores))
         insns = [which.insns[op.insn] for op in function.ops if op.insn in which.insns]
-        own = sum(which.cycles(insn, self.core) for insn in insns)
+        own = sum(which.cycles(insn, core) for insn in insns)
         return own + load * loads + store * stores - sum(mate >= 0 for mate in task.mates), task
 
     def estimate(self, given: Given) -> float:
