@@ -25,7 +25,8 @@ sim: $(VENV)/tested-with packages
 
 answers: $(VENV)/installed  # search for the parameters in schedules/answers; takes minutes
 	$(BIN)/python -m sqgen.tune --isa avr
-	$(BIN)/python -m sqgen.front --isa avr
+	$(BIN)/python -m sqgen.front --isa avr --most 512
+	$(BIN)/python -m sqgen.front --isa avr --least 576 --step 64
 
 search-avr: $(VENV)/installed  # by chance, from a seed: docs/search.md; hours, and may be broken off
 	$(BIN)/sqgen search --isa avr --method sweeps

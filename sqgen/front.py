@@ -23,6 +23,7 @@ from .spec import spec
 from .table import Isa
 from .tables import isa
 
+UNROLLED = 512  # bits above which a method that has no small form makes more code than most parts have room for
 WORSE = 1.01  # times the cycles of another row that is no larger: not worth a row
 COSTS = (answers.BODY, answers.CALL, answers.BYTES, answers.STACK)
 Job = tuple[str, str, int]  # instruction set, operation, bits
@@ -31,6 +32,8 @@ Job = tuple[str, str, int]  # instruction set, operation, bits
 def candidates(which: Isa, op: str, bits: int) -> Iterator[answers.Row]:
     """All that may be on the front, each with its `method`."""
     for name in methods.names(op):
+        if bits > UNROLLED and not methods.compact(name, bits // which.limb_bits):
+            continue
         small: list[answers.Row] = [{**given} for given in methods.compact(name, bits // which.limb_bits)]
         known: list[answers.Row] = [{}, *answers.rows(which, name, op, bits)]
         yield from ({answers.METHOD: name, answers.GOAL: "speed", **row} for row in known)
