@@ -23,7 +23,7 @@ from .spec import spec
 from .table import Isa
 from .tables import isa
 
-UNROLLED = 512  # bits above which a method that has no small form makes more code than most parts have room for
+UNROLLED = 256  # bits above which methods without a small form are left out: code as long as the flash of many parts
 WORSE = 1.01  # times the cycles of another row that is no larger: not worth a row
 COSTS = (answers.BODY, answers.CALL, answers.BYTES, answers.STACK)
 Job = tuple[str, str, int]  # instruction set, operation, bits
