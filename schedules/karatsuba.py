@@ -30,7 +30,7 @@ TITLE = "subtractive Karatsuba"
 REFERENCE = "HS15"
 OPS = ("mul",)
 FEWEST = 6  # limbs of a part that is worth a level in place
-EARLY = {*range(2, 10), 12}  # limbs where, in place, b_lo - b_hi is formed before H: measured
+EARLY = {*range(2, 11), 12}  # limbs where, in place, b_lo - b_hi is formed before H: measured
 STRIPS = {  # the best for L, H and M of some limbs, where not the rows' own: tried
     ("L", 11): "7,4",
     ("L", 12): "8,4",
