@@ -168,9 +168,8 @@ class Limbs:
         if least >= 0 and most < size:  # what no factor of 2^bits goes with is the digit
             rest = combine((Fraction(1, size), value.parts), (Fraction(-1, size), digits))
             return self.value(digits, 0, size - 1), self.value(rest, low, high)
-        limbs = [limb for monomial in value.parts for limb in monomial]
-        if all(self.ranges[limb] == (0, 1) for limb in limbs):
-            raise Fork(max(limbs))
+        if self.of_bits(value.parts):
+            raise Fork(max(limb for monomial in value.parts for limb in monomial))
         if self.side_by_side(digits, bits):
             for monomial, factor in digits.items():
                 for limb in monomial:
@@ -178,6 +177,10 @@ class Limbs:
         else:
             value = Value({(self.name(value),): 1}, value.low, value.high)
         return self.split(self.value(value.parts, value.low, value.high), bits)
+
+    def of_bits(self, parts: Sum) -> bool:
+        """Whether all limbs of a sum are bits."""
+        return all(self.ranges[limb] == (0, 1) for monomial in parts for limb in monomial)
 
     def side_by_side(self, parts: Sum, bits: int) -> bool:
         """Whether the limbs, cut to what lies in a digit of `bits` bits, share none of these."""
@@ -211,8 +214,10 @@ class Limbs:
         self.apart[limb] = {(digit,): 1, (rest,): size}
 
     def whole(self, value: Value, bits: int) -> Value:
-        """The value, as one limb if its limbs share bits: so that all who shift it see the same bits."""
-        shared = len(value.parts.keys() - UNIT.keys()) > 1 and not self.side_by_side(value.parts, bits)
+        """The value, as one limb if its limbs share bits and are more than bits: so that all who shift it see the same
+        bits."""
+        several = len(value.parts.keys() - UNIT.keys()) > 1 and not self.of_bits(value.parts)
+        shared = several and not self.side_by_side(value.parts, bits)
         return self.value({(self.name(value),): 1}, value.low, value.high) if shared else value
 
     def name(self, value: Value) -> int:

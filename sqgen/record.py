@@ -15,7 +15,7 @@ def save(isa: Isa, method: str, op: str, new: Mapping[int, Sequence[answers.Row]
 
     Raises UserError if it cannot be written.
     """
-    lines = ["# Found by `make answers` and `make search-avr`; sqgen/answers.py reads it."]
+    lines = ["# Found by search, `make answers` and others; sqgen/answers.py reads it."]
     for each_op in OPS:
         for each in methods.names(each_op):
             table: dict[int, Sequence[answers.Row]] = {**answers.table(isa, each, each_op)}

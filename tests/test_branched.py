@@ -186,10 +186,18 @@ def test_manifest_and_header_say_that_it_branches() -> None:
     for text in (emit.header(kernel), emit.assembly(kernel)):
         assert "constant, but not one path: branches on the sign of a difference" in text
         assert "one path for every input" not in text
-    plain = kernels.make(spec("avr", 32, op="mul", method="karatsuba", allow_branches=True))
+    without = {"signs": "branch-free"}
+    plain = kernels.make(spec("avr", 32, op="mul", method="karatsuba", parameters=without, allow_branches=True))
     assert emit.manifest(plain)["branches"] is False
     assert "one path for every input" in emit.header(plain)
     assert "--allow-branches" in plain.spec.command()
+
+
+@pytest.mark.parametrize("bits", [64, 256])
+def test_auto_branches_where_it_may_and_gains_by_it(bits: int) -> None:
+    plain, allowed = (kernels.make(spec("avr", bits, op="mul", allow_branches=may)) for may in (False, True))
+    assert allowed.price.body <= plain.price.body
+    assert emit.manifest(allowed)["branches"] is (allowed.price.body < plain.price.body)
 
 
 def test_timing_columns_in_which_the_arms_differ_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:

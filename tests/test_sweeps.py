@@ -17,7 +17,7 @@ from sqgen.spec import spec
 
 ORDERS = ("i", "I", "j", "J", "v", "r")
 LIMBS = (0x00, 0x01, 0x7F, 0x80, 0xFE, 0xFF)
-CALL = {64: 284, 96: 548, 128: 879, 160: 1302, 192: 1820, 224: 2443}  # cycles; prototypes took 311 to 2443
+BODY = {64: 236, 96: 478, 128: 803, 160: 1226}  # cycles: what throw-away prototypes reached, or a little more
 
 
 def made(bits: int, **parameters: str) -> Kernel:
@@ -45,10 +45,10 @@ def test_the_defaults_are_proved_at_any_size(bits: int) -> None:
     assert made(bits, ends=methods.defaults("sweeps", bits // 8)["ends"]).verdict.proved
 
 
-@pytest.mark.parametrize("bits", CALL)
+@pytest.mark.parametrize("bits", BODY)
 def test_the_answers_are_as_fast_as_the_prototypes(bits: int) -> None:
     proved = made(bits)
-    assert proved.verdict.proved and proved.price.call <= CALL[bits]
+    assert proved.verdict.proved and proved.price.body <= BODY[bits]
     squares(proved)
 
 
