@@ -1,6 +1,6 @@
 """AVR: from a plan to code, and from registers to instructions.
 
-`avr_leaf` has the idioms of plans without parts, `avr_runs` and `avr_squares` those of sweeps; `avr_parts` has functions
+`avr_leaf` has the idioms of plans without parts, `avr_runs` and `avr_squares` of sweeps; `avr_parts` has the functions
 that call each other; Karatsuba's steps are in `avr_stream` and `avr_signed` where parts stand in place, in `avr_level`
 where they are called; `avr_address` is how memory is reached, `avr_registers` what the registers are for.
 """
