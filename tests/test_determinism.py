@@ -67,7 +67,7 @@ def expected() -> dict[str, bytes]:
 
 
 def test_everything_that_should_be_compared_is_there() -> None:
-    assert len(expected()) == 1 + 3 * 3 + 1
+    assert len(expected()) == 1 + 5 * 3 + 1
     assert all(expected().values())
 
 
