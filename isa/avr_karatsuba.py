@@ -1,8 +1,8 @@
 """Karatsuba's own steps on AVR: carry chains over many limbs, loops over them, and absolute differences.
 
-Limbs are worked on in groups.  Between two groups of a carry chain its carry waits in a register, as a mask made by
-SBC p, p and taken back by LSR p.  A chain's first limb is loaded before its carry is taken back, since moving a pointer
-destroys it; the loads after it reach by displacement.  A loop does one group in each turn.
+A loop does a group of limbs in each turn.  Between two groups of a carry chain its carry waits in a register, as a mask
+made by SBC p, p and taken back by LSR p.  A chain's first limb is loaded before its carry is taken back, since moving a
+pointer destroys it; the loads after it reach by displacement.
 
 Sources: research/avr_kernels.md, patterns 8 and 13.
 """
@@ -16,7 +16,7 @@ from sqgen.code import Builder, Flag, Memory, Virtual
 from sqgen.plan import Difference
 
 from .avr_leaf import store
-from .avr_registers import HIGH
+from .avr_registers import HIGH, LOW
 from .avr_runs import clear
 
 GROUP = 8  # limbs at a time
@@ -67,16 +67,15 @@ class Chain:
 
 @dataclass(frozen=True)
 class Loop:
-    """How a step goes over groups of limbs: one after the other, or (`looped`) by a loop.
+    """How a step goes over groups of limbs, a `group` in each turn.
 
     `walks`: pointer registers and the buffers they walk over, `keep`: variables that live through all turns.
     """
 
     build: Builder
-    looped: bool
+    group: int
     walks: Mapping[str, str]
     keep: Sequence[Virtual] = field(default=())
-    group: int = GROUP
 
     def keeping(self, *variables: Virtual | None) -> Loop:
         """The same, with these alive through all turns."""
@@ -87,15 +86,11 @@ class Loop:
         return replace(self, walks={pointer: name for pointer, name in self.walks.items() if name == base})
 
     def chain(self, name: str, zero: Virtual | str) -> Chain:
-        """A chain through all groups; a loop's first turn takes a carry too, which is none."""
-        return Chain(self.build, name, zero, clear(self.build, name) if self.looped else None)
+        """A chain through all turns; the first takes a carry too, which is none."""
+        return Chain(self.build, name, zero, clear(self.build, name))
 
-    def over(self, count: int, starts: Mapping[str, int], body: Callable[[range, bool], None]) -> None:
-        """body(limbs, whether they are the last) for `count` limbs; in a loop the pointers begin at `starts`."""
-        if not self.looped:
-            for first in range(0, count, self.group):
-                body(range(first, min(count, first + self.group)), first + self.group >= count)
-            return
+    def over(self, count: int, starts: Mapping[str, int], body: Callable[[range], None]) -> None:
+        """body(limbs of the first turn) for `count` limbs; the pointers begin at `starts`."""
         build = self.build
         begin, end = build.label("loop"), build.label("end")
         for base in self.walks.values():
@@ -103,7 +98,7 @@ class Loop:
         build.emit("ldi", COUNTER, count // self.group)
         build.mark("label", begin)
         self.point(starts, 0)
-        body(range(self.group), False)
+        body(range(self.group))
         for base in self.walks.values():
             build.mark("walk", Memory(base, starts[base] + self.group))
         build.emit("dec", COUNTER)
@@ -140,7 +135,20 @@ class Buffer:
         """Let the pointer reach all of these from where it is."""
         there = [index for index in indices if index < self.count]
         if there:
-            self.build.mark("near", *(Memory(self.base, self.first + index) for index in (there[0], there[-1])))
+            near(self.build, self.base, self.first + there[0], self.first + there[-1])
+
+
+def near(build: Builder, base: str, first: int, last: int) -> None:
+    """Let a pointer reach all limbs from the `first` to the `last`: it must not move while a carry is live."""
+    build.mark("near", Memory(base, first), Memory(base, last))
+
+
+def next_of_m(build: Builder, sign: Virtual | None) -> str:
+    """A limb of M from the stack, complemented if the mask `sign` is all ones: they are taken in order."""
+    build.emit("pop", LOW)
+    if sign:
+        build.emit("eor", LOW, sign)
+    return LOW
 
 
 def limbs_of(source: Source, indices: Sequence[int]) -> list[Virtual]:
@@ -183,7 +191,7 @@ def looped_difference(loop: Loop, step: Difference) -> Virtual:
     low, high, into = (Buffer(build, part.name, part.first, part.count) for part in (step.left, step.right, step.into))
     chain = loop.chain("borrow", HIGH)
 
-    def subtract(group: range, last: bool) -> None:
+    def subtract(group: range) -> None:
         limbs = limbs_of(low, group)
         chain.run(limbs, high, group, [high])
         chain.park()
@@ -194,7 +202,7 @@ def looped_difference(loop: Loop, step: Difference) -> Virtual:
     assert sign
     negation = loop.chain("borrow", HIGH)
 
-    def negate_group(group: range, last: bool) -> None:
+    def negate_group(group: range) -> None:
         limbs = limbs_of(into, group)
         negate(build, limbs, sign, negation, group)
         negation.park()

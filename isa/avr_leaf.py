@@ -36,10 +36,10 @@ def operands(build: Builder, plan: Plan) -> tuple[list[Virtual], list[Virtual]]:
     return found["a"], found[plan.operands[-1]]
 
 
-def store(build: Builder, column: int, limbs: Sequence[Virtual]) -> None:
+def store(build: Builder, column: int, limbs: Sequence[Virtual | str], base: str = "r") -> None:
     """Store limbs to the result, the first one to this column."""
-    for position, limb in enumerate(limbs):
-        build.memory("store", limb, Memory("r", column + position))
+    for offset, limb in enumerate(limbs, column):
+        build.memory("store", limb, Memory(base, offset))
 
 
 class Leaf:

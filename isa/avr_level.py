@@ -39,6 +39,18 @@ FEW = 4  # turns of a loop that are better written out
 LATER = 2  # calls after M's
 
 
+def load_pointer(build: Builder, pointer: str, slot: int, first: int) -> None:
+    """Let a pointer register point at limb `first` of what the pointer in a slot of the frame points at; Y is the stack
+    pointer, and may be the one that is loaded."""
+    low, high = POINTERS[pointer]
+    by_way = LOW if pointer == "Y" else low
+    build.emit("ldd_y", by_way, slot)
+    build.emit("ldd_y", high, slot + 1)
+    if pointer == "Y":
+        build.emit("mov", low, by_way)
+    build.raw(moves(pointer, first))
+
+
 class Level:
     """The steps of a plan: differences, three calls, and the last one.
 
@@ -49,8 +61,8 @@ class Level:
         self.build, self.plan, self.called = build, plan, called
         self.registers = len(pool)
         self.walks = pointers(plan)
-        (last,) = (step for step in plan.steps if isinstance(step, Recombine))
-        self.turn = last.turn if whole_turns(last, plan) else 0  # limbs in one turn of the loops, if there are loops
+        (self.last,) = (step for step in plan.steps if isinstance(step, Recombine))
+        self.turn = self.last.turn if whole_turns(self.last, plan) else 0  # limbs in a turn of the loops, if any
         self.above_m: list[str] = []  # what lies on M, byte by byte
         self.kept: deque[tuple[str, int]] = deque()  # where calls to come leave the result's pointer
         self.sign: Virtual | str | None = None  # of the last difference, or of M
@@ -77,9 +89,8 @@ class Level:
 
     def save(self) -> None:
         """Reserve the frame and push the pointers."""
-        (last,) = (step for step in self.plan.steps if isinstance(step, Recombine))
-        self.above_m = ["sign"] if last.signs else []
-        self.build.raw(reserve(2 * last.half + len(self.above_m)))
+        self.above_m = ["sign"] if self.last.signs else []
+        self.build.raw(reserve(2 * self.last.half + len(self.above_m)))
         self.kept = deque(self.ends())
         for base, pointer in sorted(self.walks.items(), key=lambda walk: (walk[0] == "r") == bool(self.kept)):
             for register in reversed(POINTERS[pointer]):
@@ -179,16 +190,8 @@ class Level:
 
     def load_pointers(self, slices: dict[str, Slice]) -> None:
         """Let pointer registers point at slices of the operands and the result, by way of Y at the stack pointer."""
-        for pointer in sorted(slices, key=lambda pointer: pointer == "Y"):  # Y last
-            low, high = POINTERS[pointer]
-            where = slices[pointer]
-            at = self.slot(where.name)
-            by_way = LOW if pointer == "Y" else low
-            self.build.emit("ldd_y", by_way, at)
-            self.build.emit("ldd_y", high, at + 1)
-            if pointer == "Y":
-                self.build.emit("mov", low, by_way)
-            self.build.raw(moves(pointer, where.first))
+        for pointer, where in sorted(slices.items(), key=lambda item: item[0] == "Y"):  # Y last
+            load_pointer(self.build, pointer, self.slot(where.name), where.first)
 
     # ---- the last step --------------------------------------------------------------------------------------------
 
@@ -209,7 +212,7 @@ class Level:
             self.arm(step, sign, added=False, lent=POINTERS["Y"])
 
     def loop(self, walks: Mapping[str, str]) -> Loop:
-        return Loop(self.build, True, walks, group=self.turn)
+        return Loop(self.build, self.turn, walks)
 
     def arm(self, step: Recombine, sign: Virtual | None, *, added: bool, lent: Sequence[str]) -> None:
         """L + H - M, or L + H + M if it is `added` or the mask `sign` is all ones."""

@@ -15,16 +15,10 @@ from sqgen.errors import UserError
 from sqgen.plan import Block, Difference, Load, Part, Plan, Recombine, Slice
 from sqgen.table import Isa
 
-from .avr_address import moves, stack_pointer_to
-from .avr_karatsuba import (
-    COUNTER,
-    Buffer,
-    Source,
-    limbs_of,
-    resident_difference,
-)
+from .avr_address import stack_pointer_to
+from .avr_karatsuba import COUNTER, Buffer, Source, limbs_of, resident_difference
 from .avr_leaf import Leaf, operands, store
-from .avr_level import Level, left
+from .avr_level import Level, left, load_pointer
 from .avr_registers import HIGH, POINTERS, pointers, pool
 from .avr_runs import clear
 from .avr_signed import Signed
@@ -235,19 +229,9 @@ class Calling:
         wanted = pointers(step.plan)
         slices = {"r": step.into, "a": step.left, "b": step.right}
         for base in sorted(wanted, key=lambda name: wanted[name] == "Y"):  # Y is the way to them: last
-            self.set(wanted[base], slices[base])
+            where = slices[base]
+            load_pointer(self.build, wanted[base], self.slots[where.name], where.first)
         self.build.mark("rcall", self.module.called(step.plan))
-
-    def set(self, pointer: str, where: Slice) -> None:
-        """Let a pointer register point at a slice."""
-        low, high = POINTERS[pointer]
-        at = self.slots[where.name]
-        by_way = "r0" if pointer == "Y" else low
-        self.build.emit("ldd_y", by_way, at)
-        self.build.emit("ldd_y", high, at + 1)
-        if pointer == "Y":
-            self.build.emit("mov", low, by_way)
-        self.build.raw(moves(pointer, where.first))
 
     def all_steps(self) -> None:
         """Call the parts; take the pointers back; go on with the other steps."""

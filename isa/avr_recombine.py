@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from sqgen.code import Virtual
 
-from .avr_karatsuba import Buffer, Chain, Loop, limbs_of, signed
+from .avr_karatsuba import Buffer, Chain, Loop, limbs_of, next_of_m, signed
 from .avr_leaf import store
-from .avr_registers import HIGH, LOW
+from .avr_registers import HIGH
 from .avr_runs import as_mask, clear
 
 
@@ -65,14 +65,7 @@ class Recombination:
                 self.build.emit("sub", top, mask)
         return top
 
-    def next_of_m(self, index: int) -> str:
-        """A limb of M: they are taken in order."""
-        self.build.emit("pop", LOW)
-        if self.sign:
-            self.build.emit("eor", LOW, self.sign)
-        return LOW
-
-    def lower(self, group: range, last: bool) -> None:
+    def lower(self, group: range) -> None:
         """Columns half .. 2 half - 1."""
         build, half = self.build, self.half
         sums = limbs_of(Buffer(build, "r", half, half), group)
@@ -83,11 +76,11 @@ class Recombination:
         limbs = limbs_of(Buffer(build, "r", 0, half), group)
         self.lifted.run(limbs, lambda index: sums[index - group.start], group)
         self.lifted.park()
-        self.less.run(limbs, self.next_of_m, group)
+        self.less.run(limbs, lambda index: next_of_m(build, self.sign), group)
         self.less.park()
         store(build, half + group.start, limbs)
 
-    def upper(self, group: range, last: bool) -> None:
+    def upper(self, group: range) -> None:
         """Columns 2 half .. 3 half - 1."""
         build, half = self.build, self.half
         limbs = limbs_of(Buffer(build, "r", 2 * half, half), group)
@@ -96,7 +89,7 @@ class Recombination:
         self.sums.park()
         self.lifted.run(limbs, lambda index: None, group)
         self.lifted.park()
-        self.less.run(limbs, self.next_of_m, group)
+        self.less.run(limbs, lambda index: next_of_m(build, self.sign), group)
         self.less.park()
         store(build, 2 * half + group.start, limbs)
 
@@ -105,7 +98,7 @@ class Recombination:
         rise = self.loop.chain("rise", HIGH)
         first, addends = 3 * self.half, signed(top, sign)
 
-        def turn_rises(group: range, last: bool) -> None:
+        def turn_rises(group: range) -> None:
             limbs = limbs_of(Buffer(self.build, "r", first, len(group) + group.start), group)
             rise.run(limbs, addends, group)
             rise.park()

@@ -23,7 +23,7 @@ from sqgen.bounds import Sum
 from sqgen.code import PUSHED, Builder, Flag, Memory, Virtual
 from sqgen.plan import Block, Difference, Part, Plan, Recombine, Strip
 
-from .avr_karatsuba import Chain, signed
+from .avr_karatsuba import Chain, near, signed
 from .avr_leaf import Leaf, operands
 from .avr_registers import POINTERS, pointers
 from .avr_runs import as_mask, clear
@@ -131,7 +131,7 @@ class Signed:
         if self.early:
             self.e = self.difference(self.of_e, low, high)
         else:
-            self.build.mark("near", Memory("b", 0), Memory("b", self.half - 1))
+            near(self.build, "b", 0, self.half - 1)
             self.e = self.difference(self.of_e, high, low)
         self.release("b")
         self.push(self.e, 0)

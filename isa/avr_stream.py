@@ -18,7 +18,7 @@ from collections.abc import Sequence
 
 from sqgen.code import Builder, Flag, Memory, Virtual
 
-from .avr_karatsuba import Buffer, Chain, Source, limbs_of, signed
+from .avr_karatsuba import Buffer, Chain, Source, limbs_of, near, signed
 from .avr_leaf import Leaf, store
 from .avr_runs import as_mask, clear
 
@@ -159,7 +159,7 @@ class Stream:
         """Let the pointer reach what a group needs: its carries must not be lost on the way."""
         first = 2 * self.half + inner.start if upper else inner.start
         last = first + (self.half if upper else 2 * self.half) + len(inner) - 1
-        self.build.mark("near", Memory("r", first), Memory("r", min(last, 2 * self.half + self.size - 1)))
+        near(self.build, "r", first, min(last, 2 * self.half + self.size - 1))
 
     def high_limb(self, index: int) -> Virtual | None:
         return self.above[index] if index < len(self.above) else None
@@ -180,7 +180,7 @@ class Stream:
         rise = Chain(self.build, "rise", self.zero)
         first, count = 3 * self.half, self.size - self.half
         if count > 0:
-            self.build.mark("near", Memory("r", first), Memory("r", first + count - 1))
+            near(self.build, "r", first, first + count - 1)
         assert self.top and self.sign
         rise.onto(self.above[: max(0, count)], signed(self.top, self.sign), range(max(0, count)), first)
 

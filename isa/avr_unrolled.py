@@ -22,6 +22,8 @@ from dataclasses import dataclass
 from sqgen.code import Builder, Flag, Memory, Virtual
 from sqgen.plan import Difference
 
+from .avr_karatsuba import near, next_of_m
+from .avr_leaf import store
 from .avr_registers import HIGH, LOW
 from .avr_runs import as_mask, clear
 from .avr_tape import Tape
@@ -39,17 +41,6 @@ def load(build: Builder, limb: Virtual | str, base: str, offset: int) -> Virtual
     """Load a limb and say where it is."""
     build.memory("load", limb, Memory(base, offset))
     return limb
-
-
-def near(build: Builder, base: str, first: int, last: int) -> None:
-    """Let a pointer reach all limbs from the `first` to the `last`: it must not move while a carry is live."""
-    build.mark("near", Memory(base, first), Memory(base, last))
-
-
-def put(build: Builder, base: str, first: int, limbs: Sequence[Virtual | str]) -> None:
-    """Store limbs side by side."""
-    for offset, limb in enumerate(limbs, first):
-        build.memory("store", limb, Memory(base, offset))
 
 
 @dataclass(frozen=True)
@@ -95,7 +86,7 @@ def difference(build: Builder, step: Difference, registers: int, mask: Virtual |
         return load(build, LOW, high.name, high.first + index) if index < high.count else ZERO
 
     for group in [*groups(range(first), registers), range(first, half)]:
-        if low.first + half + len(group) > low.first + REACHED:
+        if half + len(group) > REACHED:
             near(build, low.name, low.first + group[0], low.first + group[-1])
         limbs = [build.limb(f"{low.name}{low.first + index}") for index in group]
         for limb, index in zip(limbs, group, strict=True):
@@ -107,7 +98,7 @@ def difference(build: Builder, step: Difference, registers: int, mask: Virtual |
         carry = Chain(SUBTRACT, subtrahend).run(build, limbs, group, carry)
         build.emit("sbc", mask, mask, takes=carry, fresh=True)
         if group[-1] < half - 1:
-            put(build, into.name, into.first + group[0], limbs)
+            store(build, into.first + group[0], limbs)
         else:
             waiting = limbs
     negate(build, mask, into.first, first, waiting)
@@ -190,12 +181,12 @@ class Unrolled:
     def lower_aside(self, group: Sequence[int]) -> None:
         """Limbs of W that are stored where C was, and become A + W - M_lo at once."""
         limbs = self.form_w(group)
-        put(self.build, self.far, 2 * self.half + group[0], limbs[: max(0, 2 * self.rest - group[0])])
+        store(self.build, 2 * self.half + group[0], limbs[: max(0, 2 * self.rest - group[0])], self.far)
         if not self.short:
             self.put_away()
             near(self.build, SECOND, group[0], group[-1])
-        self.turns({MORE: lambda index: load(self.build, LOW, SECOND, index), LESS: self.next_of_m}, limbs, group)
-        put(self.build, "r", self.half + group[0], limbs)
+        self.turns({MORE: lambda index: load(self.build, LOW, SECOND, index), LESS: self.limb_of_m}, limbs, group)
+        store(self.build, self.half + group[0], limbs)
 
     def lower_waiting(self, indices: Sequence[int]) -> None:
         """Limbs of W that stay in registers."""
@@ -212,8 +203,8 @@ class Unrolled:
             limbs: list[Virtual | str] = [*self.spare, *others]
             for limb, index in zip(limbs, group, strict=True):
                 load(build, limb, SECOND, index)
-            self.turns({MORE: lambda index: self.waiting[index - self.aside], LESS: self.next_of_m}, limbs, group)
-            put(build, "r", self.half + group[0], limbs)
+            self.turns({MORE: lambda index: self.waiting[index - self.aside], LESS: self.limb_of_m}, limbs, group)
+            store(build, self.half + group[0], limbs)
 
     def form_w(self, indices: Sequence[int]) -> list[Virtual]:
         """B + C."""
@@ -234,12 +225,8 @@ class Unrolled:
         )
         return limbs
 
-    def next_of_m(self, index: int) -> str:
-        """A limb of M: they are taken in order."""
-        self.build.emit("pop", LOW)
-        if self.sign:
-            self.build.emit("eor", LOW, self.sign)
-        return LOW
+    def limb_of_m(self, index: int) -> str:
+        return next_of_m(self.build, self.sign)
 
     # ---- columns 2 half .. 3 half - 1 -----------------------------------------------------------------------------
 
@@ -262,7 +249,7 @@ class Unrolled:
         limbs = [self.build.limb(f"w{index}") for index in group]
         for limb, index in zip(limbs, group, strict=True):
             load(self.build, limb, "r", 2 * self.half + index)
-        self.turns({SUM: lambda index: ZERO, MORE: self.limb_of_d, LESS: self.next_of_m}, limbs, group)
+        self.turns({SUM: lambda index: ZERO, MORE: self.limb_of_d, LESS: self.limb_of_m}, limbs, group)
         self.store_upper(group, limbs)
 
     def upper_waiting(self, indices: Sequence[int], free: int) -> None:
@@ -273,12 +260,12 @@ class Unrolled:
         self.turns({SUM: lambda index: ZERO}, self.waiting, indices)
         for group in groups(indices, free - len(indices) if self.aside else self.group):
             limbs = self.waiting[group[0] - self.aside : group[-1] + 1 - self.aside]
-            self.turns({MORE: self.kept_limb_of_d, LESS: self.next_of_m}, limbs, group)
+            self.turns({MORE: self.kept_limb_of_d, LESS: self.limb_of_m}, limbs, group)
             self.store_upper(group, limbs)
 
     def store_upper(self, group: Sequence[int], limbs: Sequence[Virtual]) -> None:
         """What the result has room for; above that is nothing."""
-        put(self.build, "r", 2 * self.half + group[0], limbs[: max(0, 2 * self.rest - group[0])])
+        store(self.build, 2 * self.half + group[0], limbs[: max(0, 2 * self.rest - group[0])])
 
     def limb_of_d(self, index: int) -> Virtual | str:
         """One that is loaded for this alone."""
@@ -335,4 +322,4 @@ class Unrolled:
         carry: Flag | None = None
         for index, limb in enumerate(self.above):
             carry = self.build.emit("adc" if carry else "add", limb, sign if index else top, takes=carry)
-            put(self.build, self.far, 3 * self.half + index, [limb])
+            store(self.build, 3 * self.half + index, [limb], self.far)

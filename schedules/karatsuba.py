@@ -11,9 +11,9 @@ smaller high one.  The innermost level is formed in place, by rows, its differen
 their borrows and its limbs used as they leave, or calls one leaf three times (`parts=calls`); the levels around it
 call it.
 
-No branch looks at a sign: M is combined with a mask, which
-holds all ones if M is to be added.  With `signs=branched` one does, at the outermost level alone, for the proof walks
-every case of a branch: M is added or subtracted in arms of their own, which take equally long.
+No branch looks at a sign: M is combined with a mask, which holds all ones if M is to be added.  With `signs=branched`
+one does, at the outermost level alone, for the proof walks every case of a branch: M is added or subtracted in arms of
+their own, which take equally long.
 
 Cost: 3 M(n/2) and about 24 cycles for each limb of a half; called, 52.
 """

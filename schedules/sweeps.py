@@ -197,14 +197,9 @@ def changed(n: int, given: Mapping[str, str], rng: Random) -> dict[str, str]:
 
 def move_both(ends: list[int], stages: list[int], n: int, rng: Random) -> None:
     """Move the end of a block, and the stage that ends there or one column before, by the same."""
-    if len(ends) > 1:
-        index = rng.randrange(len(ends) - 1)
-        was = ends[index]
-        low, high = ends[index - 1] if index else 0, ends[index + 1]
-        ends[index] = min(max(was + rng.choice((-2, -1, 1, 2)), low + 1), min(high, 2 * n - 2) - 1)
-        by = ends[index] - was
-        moved = {stage + by if stage in (was, was - 1) else stage for stage in stages[:-1]}
-        stages[:] = [*sorted(stage for stage in moved if 0 < stage < stages[-1]), stages[-1]]
+    was, by = move(ends, 2 * n - 2, rng)
+    moved = {stage + by if stage in (was, was - 1) else stage for stage in stages[:-1]}
+    stages[:] = [*sorted(stage for stage in moved if 0 < stage < stages[-1]), stages[-1]]
 
 
 def read(given: Mapping[str, str]) -> tuple[list[int], list[str], list[int]]:
@@ -219,9 +214,12 @@ def written(ends: Sequence[int], orders: Sequence[str], stages: Sequence[int]) -
     return {"ends": ",".join(map(str, ends)), "orders": ",".join(orders), "stages": ",".join(map(str, stages))}
 
 
-def move(ends: list[int], last: int, rng: Random) -> None:
-    """Move an end, but not the last one, a little between its neighbours."""
-    if len(ends) > 1:
-        index = rng.randrange(len(ends) - 1)
-        low, high = ends[index - 1] if index else 0, ends[index + 1]
-        ends[index] = min(max(ends[index] + rng.choice((-2, -1, 1, 2)), low + 1), min(high, last) - 1)
+def move(ends: list[int], last: int, rng: Random) -> tuple[int, int]:
+    """Move an end, but not the last one, a little between its neighbours: where it was, and by how much."""
+    if len(ends) == 1:
+        return last, 0
+    index = rng.randrange(len(ends) - 1)
+    was = ends[index]
+    low, high = ends[index - 1] if index else 0, ends[index + 1]
+    ends[index] = min(max(was + rng.choice((-2, -1, 1, 2)), low + 1), min(high, last) - 1)
+    return was, ends[index] - was

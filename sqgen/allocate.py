@@ -8,6 +8,7 @@ ways at once.  What goes to a function on registers, or comes from one, has its 
 
 from __future__ import annotations
 
+import operator
 from collections import deque
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
@@ -145,9 +146,11 @@ def best_place(task: Task, width: int = beam.WIDTH) -> Placed:
     if task.fixed:
         return best
     saved = [register for register, price in enumerate(task.price) if price]
-    tried = [attempt(task, frozenset(saved[count:])) for count in range(len(saved) + 1)]
-    best = min([best, *filter(None, tried)], key=lambda placed: placed.cost)
-    for saves, registers in sorted({(each.saves, frozenset(each.where)) for each in tried if each}, key=lambda t: t[0]):
+    fewer = (attempt(task, frozenset(saved[count:])) for count in range(len(saved)))
+    tried = [best, *filter(None, fewer)]
+    best = min(tried, key=lambda placed: placed.cost)
+    used = dict.fromkeys((each.saves, frozenset(each.where)) for each in tried)
+    for saves, registers in sorted(used, key=operator.itemgetter(0)):
         if saves < best.cost and (found := beam.search(task, registers, width)):
             best = min(best, counted(task, *found), key=lambda placed: placed.cost)
     return best

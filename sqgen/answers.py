@@ -3,9 +3,9 @@
 [sbd.sqr]
 160 = [{ block = "8,4,4,6", call = 1343, body = 1267 }]
 
-`body` and `call` are cycles on the default core, each of the kernel that is made
-where that is the goal: where a call counts, fewer registers are saved.  A size has more than one row
-where fewer saved registers, or another core, want other parameters than the shortest body.
+`body` and `call` are cycles on the default core, each of the kernel that is made where that is the goal: where a call
+counts, fewer registers are saved.  A size has more than one row where fewer saved registers, or another core, want
+other parameters than the shortest body.
 
 `schedules/answers/<isa>-front.toml` has for some sizes what nothing beats in cycles, bytes and stack (`front.py`).
 """
@@ -23,7 +23,8 @@ from .table import Isa
 
 CALL, BODY = "call", "body"
 METHOD, GOAL, BYTES, STACK = "method", "goal", "bytes", "stack"
-FIGURES = (CALL, BODY, METHOD, GOAL, BYTES, STACK)  # what in a row is no parameter
+COSTS = (BODY, CALL, BYTES, STACK)
+FIGURES = (*COSTS, METHOD, GOAL)  # what in a row is no parameter
 
 Row = dict[str, str | int]
 
@@ -97,3 +98,8 @@ def fronts(isa: Isa, op: str) -> dict[int, list[Row]]:
     """By size in bits, the rows that nothing beats, each with its method, its goal, bytes and stack."""
     found: dict[str, list[Row]] = _document(front_path(isa)).get(op, {})
     return {int(bits): rows for bits, rows in found.items()}
+
+
+def costs(row: Row) -> tuple[int, ...]:
+    """Cycles of body and call, bytes of code and of stack, of a row of the front."""
+    return tuple(int(row[cost]) for cost in COSTS)

@@ -19,7 +19,7 @@ from .compilers import Bench, Built, Measure
 from .errors import UserError
 from .methods import Parameter
 from .public import Public, comparable, public
-from .report import OPERATION
+from .report import job
 from .spec import Spec, spec
 
 PUBLIC = "public"  # who made what others have published
@@ -153,7 +153,7 @@ class Comparison:
     @property
     def heading(self) -> str:
         """`256-bit squaring for atmega128`."""
-        return f"{self.request.bits}-bit {OPERATION[self.request.contract.op]} for {self.request.core.name}"
+        return job(self.request.contract, self.request.core)
 
     def records(self) -> list[dict[str, object]]:
         """The rows for programs."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from . import interpret
 from .encode import Instr, decode
@@ -70,10 +71,8 @@ class Tracer(Machine):
         kinds = {type(value) for _, value in terms}
         if Address in kinds:
             return Address(total)
-        alone = kinds <= {Product, Nothing, bool}
-        return (
-            Product(total) if alone and Product in kinds and sum(type(v) is Product for _, v in terms) == 1 else total
-        )
+        products = sum(type(value) is Product for _, value in terms)
+        return Product(total) if products == 1 and kinds <= {Product, Nothing, bool} else total
 
     def digits(self, value: int, widths: Sequence[int], signs: Sequence[int], slots: Sequence[int]) -> list[int]:
         found = super().digits(value, widths, signs, slots)
@@ -96,6 +95,17 @@ class Tracer(Machine):
     def store(self, address: int, value: int) -> None:
         self.touched = int(address)
         super().store(address, value)
+
+
+class Step(NamedTuple):
+    """An instruction executed: where it stands, what it is for, as `role` says, its cycles, and the address of the
+    memory that it used."""
+
+    at: int
+    instr: Instr
+    role: str
+    cycles: int
+    address: int | None
 
 
 @dataclass
@@ -141,7 +151,7 @@ def explain(kernel: Kernel) -> Explanation:
     what, core = spec.contract, spec.core
     run = interpret.Run(what, core, Tracer)
     values = next(iter(interpret.operands(what, 1)))
-    steps: list[tuple[int, Instr, str, int, int | None]] = []  # place, instruction, role, cycles, address
+    steps: list[Step] = []
     run.start(values)
     machine = run.machine
     assert isinstance(machine, Tracer)
@@ -152,12 +162,12 @@ def explain(kernel: Kernel) -> Explanation:
         found = role(instr, machine)
         machine.touched = None
         position = machine.step(image, at)
-        steps.append((at, instr, found, machine.cycles - before, machine.touched))
-    outside = set(framing([instr for _, instr, *_ in steps]))
+        steps.append(Step(at, instr, found, machine.cycles - before, machine.touched))
+    outside = set(framing([step.instr for step in steps]))
     body = [step for index, step in enumerate(steps) if index not in outside]
     roles: dict[str, Share] = {}
-    for name, (_, _, _, cycles, _) in zip(accesses(run, body), body, strict=True):
-        roles.setdefault(name, Share()).add(cycles)
+    for name, step in zip(accesses(run, body), body, strict=True):
+        roles.setdefault(name, Share()).add(step.cycles)
     floor = idioms(what.isa).floor(what.op, what.limbs)
     return Explanation(kernel, roles, floor, parts(kernel, body))
 
@@ -200,16 +210,17 @@ def _addition(instr: Instr, kinds: Sequence[type]) -> str:
     return "additions of products" if Product in kinds else "other additions"
 
 
-def accesses(run: interpret.Run, body: Sequence[tuple[int, Instr, str, int, int | None]]) -> list[str]:
+def accesses(run: interpret.Run, body: Sequence[Step]) -> list[str]:
     """The roles of all instructions, those of accesses to memory too."""
-    last = {address: index for index, (_, instr, _, _, address) in enumerate(body) if instr.insn.kind == "store"}
+    last = {step.address: index for index, step in enumerate(body) if step.instr.insn.kind == "store"}
     loaded: set[int] = set()
     found = []
-    for index, (_, instr, name, _, address) in enumerate(body):
-        if name or address is None:
-            found.append(name)
+    for index, step in enumerate(body):
+        address = step.address
+        if step.role or address is None:
+            found.append(step.role)
             continue
-        buffer, is_load = run.buffer(address), instr.insn.kind == "load"
+        buffer, is_load = run.buffer(address), step.instr.insn.kind == "load"
         if buffer is None:
             found.append("read from the frame" if is_load else "saved in the frame")
         elif buffer == "r":
@@ -221,7 +232,7 @@ def accesses(run: interpret.Run, body: Sequence[tuple[int, Instr, str, int, int 
     return found
 
 
-def parts(kernel: Kernel, body: Sequence[tuple[int, Instr, str, int, int | None]]) -> list[Part]:
+def parts(kernel: Kernel, body: Sequence[Step]) -> list[Part]:
     """The parts of the listing in order, with what they cost all in all."""
     heading, at, headings = "", 0, {}
     for line in kernel.compiled.lines:
@@ -230,7 +241,7 @@ def parts(kernel: Kernel, body: Sequence[tuple[int, Instr, str, int, int | None]
         at += line.instr.insn.size
     cycles: Counter[str] = Counter()
     products: Counter[str] = Counter()
-    for place, instr, _, cost, _ in body:
-        cycles[headings[place]] += cost
-        products[headings[place]] += instr.insn.kind == "mul"
+    for step in body:
+        cycles[headings[step.at]] += step.cycles
+        products[headings[step.at]] += step.instr.insn.kind == "mul"
     return [Part(name.replace("\n", "; ") or "entry", cycles[name], products[name]) for name in cycles]

@@ -17,24 +17,22 @@ from . import answers, kernel, measure, methods
 from .compile import compile_plan
 from .contract import OPS
 from .errors import UserError
-from .files import write_all
-from .record import text
+from .record import save_fronts
 from .spec import spec
 from .table import Isa
 from .tables import isa
 
 UNROLLED = 256  # bits above which methods without a small form are left out: code as long as the flash of many parts
 WORSE = 1.01  # times the cycles of another row that is no larger: not worth a row
-COSTS = (answers.BODY, answers.CALL, answers.BYTES, answers.STACK)
 Job = tuple[str, str, int]  # instruction set, operation, bits
 
 
 def candidates(which: Isa, op: str, bits: int) -> Iterator[answers.Row]:
     """All that may be on the front, each with its `method`."""
     for name in methods.names(op):
-        if bits > UNROLLED and not methods.compact(name, bits // which.limb_bits):
-            continue
         small: list[answers.Row] = [{**given} for given in methods.compact(name, bits // which.limb_bits)]
+        if bits > UNROLLED and not small:
+            continue
         known: list[answers.Row] = [{}, *answers.rows(which, name, op, bits)]
         yield from ({answers.METHOD: name, answers.GOAL: "speed", **row} for row in known)
         yield from ({answers.METHOD: name, answers.GOAL: "call", **row} for row in (*known, *small))
@@ -50,14 +48,13 @@ def priced(which: Isa, op: str, bits: int, row: answers.Row) -> answers.Row | No
         return None
     price = measure.price(compiled, asked.core)
     costs = (price.body, price.call, len(compiled.image), measure.stack(compiled, asked.core))
-    return {**row, **dict(zip(COSTS, costs, strict=True))}
+    return {**row, **dict(zip(answers.COSTS, costs, strict=True))}
 
 
 def front(rows: Sequence[answers.Row]) -> list[answers.Row]:
     """The rows that no other makes idle, the shortest body first."""
-    ordered = sorted(rows, key=lambda row: [int(row[cost]) for cost in COSTS])
     found: list[answers.Row] = []
-    for row in ordered:
+    for row in sorted(rows, key=answers.costs):
         if not any(idle(row, other) for other in found):
             found.append(row)
     return found
@@ -65,8 +62,8 @@ def front(rows: Sequence[answers.Row]) -> list[answers.Row]:
 
 def idle(row: answers.Row, other: answers.Row) -> bool:
     """Whether another row is no larger and about as fast."""
-    body, call, size, stack = (int(row[cost]) for cost in COSTS)
-    its_body, its_call, its_size, its_stack = (int(other[cost]) for cost in COSTS)
+    body, call, size, stack = answers.costs(row)
+    its_body, its_call, its_size, its_stack = answers.costs(other)
     return its_size <= size and its_stack <= stack and its_body <= WORSE * body and its_call <= WORSE * call
 
 
@@ -87,17 +84,13 @@ def main(name: str, step: int, least: int, most: int) -> None:
     """Make all candidates, and write the file."""
     which = isa(name)
     jobs = [(name, op, bits) for op in OPS for bits in range(most, least - 1, -step)]
+    found: dict[str, dict[int, list[answers.Row]]] = {op: {} for op in OPS}
     with ProcessPoolExecutor() as pool:
-        found = dict(zip(jobs, track(pool.map(job, jobs), total=len(jobs), description=name), strict=True))
-    known = {(name, op, bits): rows for op in OPS for bits, rows in answers.fronts(which, op).items()}
-    path = answers.front_path(which)
-    lines = ["# Found by `make answers`; sqgen/front.py says what it is."]
-    for op in OPS:
-        lines += ["", f"[{op}]"]
-        for each in sorted(each for each in known | found if each[1] == op):
-            lines += [f"{each[2]} = [", *(f"  {text(row)}," for row in (known | found)[each]), "]"]
-    write_all(path.parent, {path.name: "\n".join(lines) + "\n"})
-    click.echo(f"wrote {path}")
+        made = track(pool.map(job, jobs), total=len(jobs), description=name)
+        for (_, op, bits), rows in zip(jobs, made, strict=True):
+            found[op][bits] = rows
+    save_fronts(which, found)
+    click.echo(f"wrote {answers.front_path(which)}")
 
 
 if __name__ == "__main__":

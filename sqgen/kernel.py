@@ -10,7 +10,7 @@ import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from . import answers, frame, measure, methods
+from . import answers, measure, methods
 from .compile import Compiled, compile_plan
 from .contract import Verdict
 from .errors import Exit, UserError
@@ -21,7 +21,6 @@ from .table import Isa, Timing
 from .timing import Price, prices
 
 TIMES = {"speed": answers.BODY, "call": answers.CALL}  # goals that only time counts for, and which
-COSTS = (answers.BODY, answers.CALL, answers.BYTES)
 FEW = 3  # rows of the front of another size that are tried
 NEAR = 1.1  # times the cycles of the best answer on another core, what may be better on the one that is asked for
 
@@ -124,8 +123,7 @@ def candidates(spec: Spec) -> list[Compiled]:
         if found and least > worthwhile(spec, found):
             continue
         try:
-            goal = str(row.get(answers.GOAL, spec.goal))
-            found.append(compile_plan(made, isa, goal))
+            found.append(compile_plan(made, isa, str(row.get(answers.GOAL, spec.goal))))
         except UserError as error:
             failures.append(error)
     if not found:
@@ -182,7 +180,7 @@ def from_front(spec: Spec, rows: Sequence[answers.Row], bits: int) -> list[answe
         limits = ((answers.BYTES, spec.max_bytes), (answers.STACK, spec.max_stack))
         return all(limit is None or int(row[what]) <= scale * limit for what, limit in limits)
 
-    ordered = sorted(filter(small, rows), key=lambda row: ranked(spec, *(int(row[cost]) for cost in COSTS)))
+    ordered = sorted(filter(small, rows), key=lambda row: ranked(spec, *answers.costs(row)[:3]))
     least = [min(rows, key=lambda row: int(row[what])) for what in (answers.BYTES, answers.STACK)]
     if exact and ordered:
         return ordered[:1]
@@ -212,10 +210,13 @@ def points(spec: Spec, name: str) -> list[answers.Row]:
 
 def near(spec: Spec, known: list[tuple[str, answers.Row]]) -> list[tuple[str, answers.Row]]:
     """The (method, row) that may be the best: one on the core that the search was for, on others those not far off."""
-    what = TIMES.get(spec.goal, answers.CALL)
+    ordered = not_far_off(known, TIMES.get(spec.goal, answers.CALL))
+    return ordered[:1] if alike(spec) else ordered
+
+
+def not_far_off(known: list[tuple[str, answers.Row]], what: str) -> list[tuple[str, answers.Row]]:
+    """The (method, row) that take little more of what counts than the best, the best first."""
     ordered = sorted(known, key=lambda each: (each[1][what], each[0]))
-    if alike(spec):
-        return ordered[:1]
     return [each for each in ordered if int(each[1][what]) <= NEAR * int(ordered[0][1][what])]
 
 
@@ -260,15 +261,6 @@ def plan(spec: Spec, method: str, parameters: dict[str, str]) -> Plan:
     return found
 
 
-def stack(spec: Spec, compiled: Compiled) -> int:
-    """Bytes below the return address: what the prologue pushes, or what a run takes where that is not all."""
-    isa = compiled.isa
-    if not compiled.straight or any(frame.moves_stack(line.instr.insn, isa) for line in compiled.lines):
-        return measure.stack(compiled, spec.core)
-    saves = sum(line.instr.insn.frame == "save" for line in compiled.lines)
-    return saves * (isa.limb_bits // 8)
-
-
 def rank(spec: Spec, compiled: Compiled) -> tuple[int, int]:
     """What the goal wants small, and then what decides between equals."""
     price = measure.price(compiled, spec.core)
@@ -283,24 +275,24 @@ def ranked(spec: Spec, body: int, call: int, size: int) -> tuple[int, int]:
 
 def fits(spec: Spec, compiled: Compiled) -> bool:
     size_fits = spec.max_bytes is None or len(compiled.image) <= spec.max_bytes
-    return size_fits and (spec.max_stack is None or stack(spec, compiled) <= spec.max_stack)
+    return size_fits and (spec.max_stack is None or measure.stack(compiled, spec.core) <= spec.max_stack)
 
 
 def missed(spec: Spec, found: list[Compiled]) -> str:
     """By how much the limits are missed."""
     parts = []
-    measure: Callable[[Compiled], int]
-    for limit, option, measure in (
-        (spec.max_bytes, "--max-bytes", lambda c: len(c.image)),
-        (spec.max_stack, "--max-stack", functools.partial(stack, spec)),
+    size: Callable[[Compiled], int]
+    for limit, option, size in (
+        (spec.max_bytes, "--max-bytes", lambda each: len(each.image)),
+        (spec.max_stack, "--max-stack", lambda each: measure.stack(each, spec.core)),
     ):
         if limit is None:
             continue
-        least = min(found, key=measure)
-        if measure(least) > limit:
+        least = min(found, key=size)
+        if size(least) > limit:
             parts.append(
-                f"the smallest known takes {measure(least)} bytes ({least.plan.method}),"
-                f" {measure(least) - limit} more than {option} {limit}"
+                f"the smallest known takes {size(least)} bytes ({least.plan.method}),"
+                f" {size(least) - limit} more than {option} {limit}"
             )
     detail = " and ".join(parts) or "no one kernel meets both limits"
     return f"no kernel for {spec.bits}-bit {spec.contract.op} on {spec.core.name} meets the limits: {detail}"

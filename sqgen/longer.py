@@ -43,10 +43,9 @@ def contenders(asked: Spec) -> list[str]:
     """The methods that may be the best: the one asked for, or all whose answers are not far off."""
     if asked.method != "auto":
         return [asked.method]
-    what, time = asked.contract, TIMES[asked.goal]
-    known = [(name, int(row[time])) for name, row in answers.known(what.isa, what.op, asked.bits)]
-    least = min((cycles for _, cycles in known), default=0)
-    near = {name for name, cycles in known if cycles <= kernel.NEAR * least}
+    what = asked.contract
+    known = list(answers.known(what.isa, what.op, asked.bits))
+    near = {name for name, _ in kernel.not_far_off(known, TIMES[asked.goal])}
     return [name for name in methods.names(what.op) if name in near or not known]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 
-from . import interpret, timing
+from . import frame, interpret, timing
 from .compile import Compiled
 from .contract import Contract
 from .encode import decode
@@ -24,15 +24,20 @@ def price(compiled: Compiled, core: Core) -> Price:
 
 
 def stack(compiled: Compiled, core: Core) -> int:
-    """Bytes below the return address that a run takes, looked at where it writes: a stack pointer may be half written
-    between."""
-    run = interpret.Run(Contract(compiled.plan.op, compiled.plan.limbs, compiled.isa), core)
+    """Bytes below the return address: what the prologue pushes, or what a run takes where that is not all.
+
+    A run is looked at where it writes: a stack pointer may be half written between.
+    """
+    isa = compiled.isa
+    if compiled.straight and not any(frame.moves_stack(line.instr.insn, isa) for line in compiled.lines):
+        return sum(line.instr.insn.frame == "save" for line in compiled.lines) * (isa.limb_bits // 8)
+    run = interpret.Run(Contract(compiled.plan.op, compiled.plan.limbs, isa), core)
     machine = run.machine
     run.start((0,) * (len(run.places) - 1))
     top = lowest = machine.wide(machine.stack)
     position: int | None = 0
     while position is not None:
-        insn = decode(compiled.isa, compiled.image, position).insn
+        insn = decode(isa, compiled.image, position).insn
         position = machine.step(compiled.image, position)
         if insn.kind == "store" or insn.control[:1] == ("call",):
             lowest = min(lowest, machine.wide(machine.stack))

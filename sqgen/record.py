@@ -1,8 +1,9 @@
-"""Writes the file of answers."""
+"""Writes the files of answers."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from . import answers, methods
 from .contract import OPS
@@ -21,13 +22,30 @@ def save(isa: Isa, method: str, op: str, new: Mapping[int, Sequence[answers.Row]
             table: dict[int, Sequence[answers.Row]] = {**answers.table(isa, each, each_op)}
             if (each, each_op) == (method, op):
                 table |= new
-            if table:
-                lines += ["", f"[{each}.{each_op}]"]
-            for bits in sorted(table):
-                lines += _size(bits, [text(row) for row in table[bits]])
-    path = answers.path(isa)
+            lines += _section(f"{each}.{each_op}", table)
+    _write(answers.path(isa), lines)
+
+
+def save_fronts(isa: Isa, new: Mapping[str, Mapping[int, Sequence[answers.Row]]]) -> None:
+    """Write the file of what nothing beats with the fronts of some sizes (bits) by operation; all else stays.
+
+    Raises UserError if it cannot be written.
+    """
+    lines = ["# Found by `make answers`; sqgen/front.py says what it is."]
+    for op in OPS:
+        lines += _section(op, {**answers.fronts(isa, op), **new.get(op, {})})
+    _write(answers.front_path(isa), lines)
+
+
+def _write(path: Path, lines: Sequence[str]) -> None:
     write_all(path.parent, {path.name: "\n".join(lines) + "\n"})
     answers.forget()
+
+
+def _section(name: str, table: Mapping[int, Sequence[answers.Row]]) -> list[str]:
+    """A table of the file, by size; nothing for an empty one."""
+    sizes = [line for bits in sorted(table) for line in _size(bits, [_text(row) for row in table[bits]])]
+    return ["", f"[{name}]", *sizes] if table else []
 
 
 def _size(bits: int, rows: Sequence[str]) -> list[str]:
@@ -37,7 +55,7 @@ def _size(bits: int, rows: Sequence[str]) -> list[str]:
     return [f"{bits} = [", *(f"  {row}," for row in rows), "]"]
 
 
-def text(row: answers.Row) -> str:
+def _text(row: answers.Row) -> str:
     """One row as TOML."""
     shown = (f'{key} = "{value}"' if isinstance(value, str) else f"{key} = {value}" for key, value in row.items())
     return f"{{ {', '.join(shown)} }}"

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from . import methods
-from .contract import OPS, Verdict
+from .contract import OPS, Contract, Verdict
 from .table import Core, Isa
 from .timing import Price, price
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .kernel import Kernel
     from .objects import CodeBytes
     from .paper import Table as PaperTable
+    from .plan import Plan
     from .reproduce import Reproduction
 
 WIDTH = 100
@@ -55,6 +56,16 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: bool
     return "\n".join(line.rstrip() for line in buffer.getvalue().splitlines()).strip("\n") + "\n"
 
 
+def job(contract: Contract, core: Core) -> str:
+    """`256-bit squaring for atmega128`."""
+    return f"{contract.limbs * contract.isa.limb_bits}-bit {OPERATION[contract.op]} for {core.name}"
+
+
+def _method(plan: Plan) -> str:
+    """A method with its parameters as options."""
+    return plan.method + "".join(f" -p {name}={value}" for name, value in plan.parameters)
+
+
 def _cycles(cost: Price) -> str:
     return f"{cost.call} per call, {cost.body} without saves and return"
 
@@ -71,10 +82,9 @@ def kernel_table(kernel: Kernel, written: Sequence[Path]) -> str:
     spec, plan = kernel.spec, kernel.compiled.plan
     timing, cost = kernel.prices[0]
     basis = f"{timing.confirmed} counts the same" if timing.confirmed else "from the manual; no simulator confirms it"
-    parameters = "".join(f" -p {name}={value}" for name, value in plan.parameters)
     overlap = "\n".join(line for text in aliasing(kernel) for line in textwrap.wrap(text, WIDTH - 12))
     rows = [
-        ("method", f"{plan.method}{parameters} ({methods.method(plan.method).TITLE})"),
+        ("method", f"{_method(plan)} ({methods.method(plan.method).TITLE})"),
         ("cycles", f"{_cycles(cost)}; {basis}"),
         ("bytes", f"{kernel.size} of code"),
         ("stack", f"{kernel.verdict.stack} bytes below the return address"),
@@ -83,20 +93,19 @@ def kernel_table(kernel: Kernel, written: Sequence[Path]) -> str:
     ]
     if written:
         rows.append(("wrote", "\n".join(map(str, written))))
-    return _facts(f"{spec.symbol}: {spec.bits}-bit {OPERATION[spec.contract.op]} for {spec.core.name}", rows)
+    return _facts(f"{spec.symbol}: {job(spec.contract, spec.core)}", rows)
 
 
 def proof_table(code: CodeBytes, verdict: Verdict, core: Core) -> str:
     """A proof that held."""
     contract = verdict.contract
-    bits = contract.limbs * contract.isa.limb_bits
     rows = [
         ("proof", _cases(verdict)),
         ("cycles", _cycles(price(contract.isa, core, code.image, verdict.path, code.entry))),
         ("stack", f"{verdict.stack} bytes below the return address"),
         *((f"r == {name}", "allowed" if 0 in safe else "not allowed") for name, safe in verdict.overlap.items()),
     ]
-    return _facts(f"{code.symbol}: {bits}-bit {OPERATION[contract.op]} for {core.name}", rows)
+    return _facts(f"{code.symbol}: {job(contract, core)}", rows)
 
 
 def refusal(symbol: str, verdict: Verdict, example: tuple[int, ...] | None) -> str:
@@ -173,9 +182,8 @@ def explanation_table(explanation: Explanation) -> str:
         *(["the parts of a loop or a called function are counted each time"] if not kernel.compiled.straight else []),
     ]
     wrapped = [line for text in remarks for line in textwrap.wrap(text, WIDTH)]
-    parameters = "".join(f" -p {name}={value}" for name, value in kernel.compiled.plan.parameters)
-    title = f"{kernel.spec.bits}-bit {OPERATION[kernel.spec.contract.op]} for {kernel.spec.core.name}"
-    lines = [f"{title}: {kernel.compiled.plan.method}{parameters}", "", _table(heads, rows, numbers=True), *wrapped, ""]
+    title = f"{job(kernel.spec.contract, kernel.spec.core)}: {_method(kernel.compiled.plan)}"
+    lines = [title, "", _table(heads, rows, numbers=True), *wrapped, ""]
     return "\n".join([*lines, _table(("part", "cycles", "products", "each"), parts, numbers=True)])
 
 

@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from . import answers, frame, measure, methods
 from .allocate import Task, best_place
 from .anneal import Cooling, anneal
-from .compile import compile_plan
+from .compile import Compiled, compile_plan
 from .errors import UserError
 from .idioms import idioms
 from .kernel import TIMES
@@ -124,12 +124,12 @@ class Job:
 
     def priced(self, row: Mapping[str, str | int]) -> answers.Row:
         """An answer with the cycles that it takes now, on the default core."""
-        default = replace(self, core_name=None)
-        return {**row, **{name: replace(default, goal=goal).cost(row)[0] for goal, name in TIMES.items()}}
+        jobs = {name: replace(self, core_name=None, goal=goal) for goal, name in TIMES.items()}
+        return {**row, **{name: job.cost(row)[0] for name, job in jobs.items()}}
 
     def cost(self, row: Mapping[str, str | int]) -> tuple[int, int]:
         """What the goal wants small, on the core that is asked for, and then the other."""
-        compiled = compile_plan(self.plan(answers.given(row)), self.isa, self.goal)
+        compiled = _compiled(replace(self, core_name=None), tuple(sorted(answers.given(row).items())))
         price = measure.price(compiled, self.core)
         return (price.call, price.body) if self.goal == "call" else (price.body, price.call)
 
@@ -153,6 +153,12 @@ class Job:
         """The best answer that one round finds, None if no plan fits the registers."""
         rows = [self.priced(given) for given in self.parameters(starts, budget, seed)]
         return min(rows, key=self.cost, default=None)
+
+
+@functools.lru_cache(maxsize=4 * FINALISTS)
+def _compiled(job: Job, given: tuple[tuple[str, str], ...]) -> Compiled:
+    """A row is priced several times, for each goal, for each kind of core, and to be compared: all of the same code."""
+    return compile_plan(job.plan(dict(given)), job.isa, job.goal)
 
 
 def access(which: Isa, core: Core, kind: str) -> int:

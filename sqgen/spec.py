@@ -13,12 +13,7 @@ from .idioms import idioms
 from .table import Core, Isa
 from .tables import isa
 
-GOALS = {
-    "speed": "fewest cycles of the body, without saved registers, CALL and RET",
-    "call": "fewest cycles of a call",
-    "balanced": "least product of a call's cycles and bytes",
-    "size": "fewest bytes",
-}
+GOALS = ("speed", "call", "balanced", "size")
 # Words that a C or C++ compiler, <stdint.h> or the assembler has taken.
 _TAKEN = frozenset(
     """alignas alignof and and_eq asm auto bitand bitor bool break case catch char class compl concept const const_cast
@@ -115,13 +110,5 @@ def spec(
             f"'{name[:40]}' is no C identifier; a symbol has letters, digits and _, and is no keyword or macro"
         )
     return Spec(
-        what,
-        chosen_core,
-        method,
-        tuple(sorted(given.items())),
-        goal,
-        max_bytes,
-        max_stack,
-        name,
-        allow_branches,
+        what, chosen_core, method, tuple(sorted(given.items())), goal, max_bytes, max_stack, name, allow_branches
     )

@@ -8,18 +8,13 @@ import pytest
 from conftest import avr
 
 from sqgen import answers, front, kernel, measure
-from sqgen.answers import Row
+from sqgen.answers import COSTS, Row, costs
 from sqgen.contract import OPS
-from sqgen.front import COSTS
 from sqgen.public import public
 from sqgen.spec import GOALS, spec
 
 RECORDED = [(op, bits, row) for op in OPS for bits, rows in answers.fronts(avr(), op).items() for row in rows]
 SAMPLE = [each for each in RECORDED if each[1] in (32, 96, 224)]
-
-
-def costs(row: Row) -> tuple[int, ...]:
-    return tuple(int(row[cost]) for cost in COSTS)
 
 
 @pytest.mark.parametrize(("op", "bits", "row"), SAMPLE, ids=lambda each: str(each)[:60])

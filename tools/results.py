@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import click
-from sweep import TITLES, known
+from sweep import known
 
 from sqgen.idioms import idioms
 from sqgen.kernel import make
 from sqgen.public import Public, public
-from sqgen.report import kernel_table
+from sqgen.report import OPERATION, kernel_table
 from sqgen.spec import spec
 from sqgen.tables import isa
 
@@ -47,8 +47,8 @@ def table() -> str:
             others = [other for other in public(isa("avr"), ours.op) if other.bits == ours.bits]
             cells = [cell for signs in (False, True) for cell in beside(ours.body, others, signs=signs)]
             rows.append(
-                f"| {TITLES[ours.op]} | {ours.bits} | **{ours.body}** | {ours.bytes} | {ours.stack} | {ours.method} |"
-                f" {' | '.join(cells)} | `{ours.command}` |"
+                f"| {OPERATION[ours.op]} | {ours.bits} | **{ours.body}** | {ours.bytes} | {ours.stack}"
+                f" | {ours.method} | {' | '.join(cells)} | `{ours.command}` |"
             )
     return "\n" + "\n".join(rows) + "\n\n"
 

@@ -21,6 +21,7 @@ from sqgen import check
 from sqgen.contract import OPS
 from sqgen.kernel import make
 from sqgen.public import Public, public
+from sqgen.report import OPERATION
 from sqgen.spec import spec
 from sqgen.svg import COLOURS, fixed, template
 from sqgen.tables import isa
@@ -29,7 +30,6 @@ DOCS = Path(__file__).resolve().parent.parent / "docs"
 FIGURES, PLOT = DOCS / "sweep.csv", DOCS / "sweep.svg"
 SIZES = range(16, 1025, 8)
 RUNS = 40  # operands tried in the simulator
-TITLES = {"sqr": "squaring", "mul": "multiplication"}
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ class Page:
             rows = [row for row in self.figures if row.op == op]
             points = [(row.bits, row.body / products(op, row.bits)) for row in rows]
             shown = " ".join(f"{self.x(bits)},{self.y(each)}" for bits, each in points if each <= self.most)
-            yield colour, f"sqgen, {TITLES[op]}", shown
+            yield colour, f"sqgen, {OPERATION[op]}", shown
 
     def dots(self) -> Iterator[Dot]:
         """Public code that is on the page."""
@@ -138,7 +138,7 @@ class Page:
 
     @staticmethod
     def words(op: str, other: Public) -> str:
-        return f"{other.bits}-bit {TITLES[op]}: {other.body} cycles, {other.who} ({other.note})"
+        return f"{other.bits}-bit {OPERATION[op]}: {other.body} cycles, {other.who} ({other.note})"
 
 
 def plot(figures: Sequence[Figures]) -> str:
