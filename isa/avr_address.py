@@ -60,6 +60,7 @@ class _Addressing:
             "unwind": self.unwind,
             "need": self.nothing,
             "release": self.nothing,
+            "retake": self.nothing,
             "accept": self.nothing,
             "give": self.nothing,
             "rcall": self.call,

@@ -50,12 +50,18 @@ class Chain:
                 name = following if self.carry else first
                 self.carry = self.build.emit(name, limb, addend or self.zero, takes=self.carry)
 
-    def onto(self, limbs: Sequence[Virtual], addends: Source, indices: Sequence[int], column: int) -> None:
-        """As `run`, with each limb stored at once to the result, at `column` + its index: one with a home there could
-        be loaded again only as it was."""
+    def onto(
+        self,
+        limbs: Sequence[Virtual],
+        addends: Source,
+        indices: Sequence[int],
+        out: Callable[[int, list[Virtual]], None],
+    ) -> None:
+        """As `run`, with each limb given away at once with its index: one with a home there could be loaded again only
+        as it was."""
         for limb, index in zip(limbs, indices, strict=True):
             self.run([limb], addends, [index])
-            store(self.build, column + index, [limb])
+            out(index, [limb])
 
     def park(self) -> None:
         """Let the carry wait."""

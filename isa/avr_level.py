@@ -17,7 +17,7 @@ from .avr_address import moves, reserve, stack_pointer_to
 from .avr_karatsuba import Loop, in_arms, looped_difference
 from .avr_recombine import Recombination
 from .avr_registers import HIGH, LOW, POINTERS, pointers
-from .avr_unrolled import REACHED, SECOND, ZERO, Unrolled, difference
+from .avr_unrolled import REACHED, SECOND, ZERO, Unrolled, difference, reached
 
 
 def whole_turns(step: Recombine, plan: Plan) -> bool:
@@ -202,6 +202,12 @@ class Level:
             self.take_over("Z", 0)
         else:
             self.pop("Z")
+        lent: Sequence[str] = ()
+        if reached(step.half) and not self.turn:
+            build.mark("release", *POINTERS["Y"])
+            self.registers += 2
+        elif not step.branched:
+            lent = POINTERS["Y"]
         sign: Virtual | None = None
         if step.signs:
             sign = build.limb("sign")
@@ -209,7 +215,7 @@ class Level:
         if sign and step.branched:
             in_arms(build, sign, lambda added: self.arm(step, None, added=added, lent=()))
         else:
-            self.arm(step, sign, added=False, lent=POINTERS["Y"])
+            self.arm(step, sign, added=False, lent=lent)
 
     def loop(self, walks: Mapping[str, str]) -> Loop:
         return Loop(self.build, self.turn, walks)
@@ -223,7 +229,8 @@ class Level:
             loop = self.loop({"Z": "r"})
             Recombination(loop, step.half, sign=sign, added=added).all_steps()
             return
-        build.emit("movw", POINTERS["Y"][0], POINTERS["Z"][0])
-        build.mark("point", "Y", Memory(SECOND, 0))
+        if not reached(step.half):
+            build.emit("movw", POINTERS["Y"][0], POINTERS["Z"][0])
+            build.mark("point", "Y", Memory(SECOND, 0))
         halves = (step.half, self.plan.limbs - step.half)
         Unrolled(build, halves, self.registers, sign=sign, added=added, lent=lent).all_steps()

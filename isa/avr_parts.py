@@ -19,9 +19,10 @@ from .avr_address import stack_pointer_to
 from .avr_karatsuba import COUNTER, Buffer, Source, limbs_of, resident_difference
 from .avr_leaf import Leaf, operands, store
 from .avr_level import Level, left, load_pointer
+from .avr_nested import Nested
 from .avr_registers import HIGH, POINTERS, pointers, pool
 from .avr_runs import clear
-from .avr_signed import Signed
+from .avr_signed import Signed, Site
 from .avr_stream import Stream
 
 FAR = 300  # products after which a call no longer reaches what stands behind them
@@ -78,8 +79,12 @@ class Module:
                     )
             if plan.operands == ("a",):
                 InPlace(self, build, plan).all_steps()
+            elif any(True for part in parts for _ in part.plan.parts()):
+                Nested(build, plan, len(self.registers(plan))).all_steps()
             else:
-                Signed(build, plan).all_steps()
+                Signed(
+                    build, plan, Site(operands(build, plan), "r", 0, clear(build, "zero"), pointers(plan))
+                ).all_steps()
         elif any(isinstance(step, Recombine) for step in plan.steps):
             Level(build, plan, self.registers(plan), self.called).all_steps()
         else:

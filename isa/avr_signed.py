@@ -17,44 +17,63 @@ Sources: research/avr_kernels.md, section 7, patterns 1 to 6.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from sqgen.bounds import Sum
 from sqgen.code import PUSHED, Builder, Flag, Memory, Virtual
 from sqgen.plan import Block, Difference, Part, Plan, Recombine, Strip
 
-from .avr_karatsuba import Chain, near, signed
-from .avr_leaf import Leaf, operands
-from .avr_registers import POINTERS, pointers
+from .avr_karatsuba import Chain, signed
+from .avr_leaf import Leaf
+from .avr_registers import POINTERS
 from .avr_runs import as_mask, clear
+from .avr_tape import Waiting
 
 LAST = 6  # limbs of a half whose d stays in registers to the end, so that it is subtracted at once
 SOME, FEW = 3, 2  # limbs of d that are subtracted at a time where there are more; where the halves differ
 FITTING = 8  # limbs of a half whose M fits the registers
-SLACK = 6  # limbs of a half where W waits in registers while H is formed
-ROOMY = 4  # limbs of a half where low halves and L_lo stay in registers while H is formed
-SPARE = 4  # registers left free when the middle begins: fewer moves than where every limb waits in a register
+ROOMY = 4  # limbs of a half where there are registers for all
+SPARE = 3  # registers left free when the middle begins: fewer moves than where every limb waits in a register
+
+
+@dataclass(frozen=True)
+class Site:
+    """Where a product stands: its factors, the buffer and the column where it begins, and a limb that is zero.
+
+    `kept`: the upper half of the product is not stored.  `free`: pointer registers that limbs may have as soon as the
+    last limb of b, or of a, is loaded; they are pushed before that if they are `needed` again.
+    """
+
+    factors: tuple[list[Virtual], list[Virtual]]
+    base: str
+    first: int
+    zero: Virtual
+    free: Mapping[str, str]
+    kept: bool = False
+    needed: bool = False
 
 
 class Signed:
     """Forms the plan's product: parts L, H and M = d e, in this order."""
 
-    def __init__(self, build: Builder, plan: Plan) -> None:
-        self.build, self.plan = build, plan
+    def __init__(self, build: Builder, plan: Plan, site: Site) -> None:
+        self.build, self.plan, self.site = build, plan, site
         (last,) = (step for step in plan.steps if isinstance(step, Recombine))
         self.half, self.top = last.half, 2 * plan.limbs
         self.early = False  # whether the differences are turned
         self.framed = self.half > FITTING
         self.group = self.half if self.half <= LAST or self.framed else SOME if self.top == 4 * self.half else FEW
-        self.a, self.b = operands(build, plan)
-        self.zero = clear(build, "zero")
+        (self.a, self.b), self.zero = site.factors, site.zero
+        self.upper: list[Virtual] = []  # limbs of the product that are kept
         self.low: list[Virtual] = []  # L_lo, later U
         self.sum: list[Virtual] = []  # the upper half of the product that was formed last
         self.v: list[Virtual] = []  # W, then H'
         self.d: list[Virtual] = []  # d'
         self.e: list[Virtual] = []  # e'
-        self.of_d, self.of_e, self.less = (Chain(build, "borrow", self.zero) for _ in range(3))
-        self.lifted = Chain(build, "lifted", self.zero)
+        self.waiting = Waiting(build, together=self.half > ROOMY)  # carries of d and U, and the borrow of e
+        self.of_e = self.waiting if self.group == self.half else Waiting(build, together=False)  # if it is wanted once
+        self.less = Chain(build, "borrow", self.zero)
         self.first_of_last = 0  # the column where the last strip of M's rows begins
         self.middle: dict[int, Virtual] = {}  # limbs of the middle that no product is added to any more
 
@@ -82,11 +101,23 @@ class Signed:
         """Limbs of L: the lower half is final."""
         for index, limb in enumerate(self.variables(limbs), first):
             if index < self.half:
-                self.build.mark("room", limb, Memory("r", index))
-                self.build.memory("store", limb, Memory("r", index))
+                self.build.mark("room", limb, self.place(index))
+                self.build.memory("store", limb, self.place(index))
                 self.low.append(limb)
             else:
                 self.sum.append(limb)
+
+    def place(self, column: int) -> Memory:
+        """Where a limb of the product is stored."""
+        return Memory(self.site.base, self.site.first + column)
+
+    def final(self, column: int, limbs: Sequence[Virtual]) -> None:
+        """Limbs of the product from a column on."""
+        for at, limb in enumerate(limbs, column):
+            if self.site.kept and at >= self.plan.limbs:
+                self.upper.append(limb)
+            else:
+                self.build.memory("store", limb, self.place(at))
 
     def variables(self, limbs: Sequence[Virtual]) -> list[Virtual]:
         """Limbs that can be written."""
@@ -114,9 +145,9 @@ class Signed:
         """Limbs of V."""
         for index, limb in enumerate(self.variables(limbs), 2 * self.half + first):
             if index < self.top:
-                self.build.mark("room", limb, Memory("r", index))
-                if index < 3 * self.half - 1 and self.half > SLACK:  # lest it is in the way of pairs
-                    self.build.memory("store", limb, Memory("r", index))
+                self.build.mark("room", limb, self.place(index))
+                if index < 3 * self.half - 1 and self.framed:  # lest it is in the way of pairs
+                    self.build.memory("store", limb, self.place(index))
                     self.build.mark("forget", limb)
             self.v.append(limb)
 
@@ -129,31 +160,35 @@ class Signed:
         for limb in high:  # as long as H needs them; and no pointer moves while a borrow is in the carry
             self.own(limb)
         if self.early:
-            self.e = self.difference(self.of_e, low, high)
+            self.e, carry = self.difference(low, high)
         else:
-            near(self.build, "b", 0, self.half - 1)
-            self.e = self.difference(self.of_e, high, low)
+            homes = [limb.home for limb in low if limb.home]
+            if homes:
+                self.build.mark("near", homes[0], homes[-1])
+            self.e, carry = self.difference(high, low)
+        self.of_e.put(carry)
         self.release("b")
         self.push(self.e, 0)
 
     def form_d(self) -> None:
         """d' = a_lo - a_hi, in the registers of a_lo; each limb may wait where that of the middle will be stored."""
         low, high = self.a[: self.half], self.a[self.half :]
-        self.d = self.difference(self.of_d, *((high, low) if self.early else (low, high)))
+        self.d, carry = self.difference(*((high, low) if self.early else (low, high)))
+        self.waiting.put(carry)
         self.push(self.d, self.half)
         if not self.framed:
             for index, limb in enumerate(self.d, self.half):
-                self.build.mark("room", limb, Memory("r", index))
+                self.build.mark("room", limb, self.place(index))
 
-    def difference(self, borrow: Chain, left: Sequence[Virtual], right: Sequence[Virtual]) -> list[Virtual]:
-        """left - right, in the registers of `left`; the borrow waits."""
+    def difference(self, left: Sequence[Virtual], right: Sequence[Virtual]) -> tuple[list[Virtual], Flag | None]:
+        """left - right, in the registers of `left`, and the borrow."""
+        borrow = Chain(self.build, "borrow", self.zero)
         limbs = [*left, *(clear(self.build, "d") for _ in range(self.half - len(left)))]
         for index, limb in enumerate(limbs):
             if index < len(left):
                 self.own(limb)
             borrow.run([limb], lambda index: right[index] if index < len(right) else None, [index])
-        borrow.park()
-        return limbs
+        return limbs, borrow.carry
 
     def push(self, limbs: Sequence[Virtual], depth: int) -> None:
         """Let limbs wait on the stack, `depth` limbs of which are in use, if they are too many for the registers."""
@@ -171,7 +206,12 @@ class Signed:
 
     def release(self, base: str) -> None:
         """The last limb of an operand is loaded: its pointer becomes two registers for limbs."""
-        self.build.mark("release", *POINTERS[pointers(self.plan)[base]])
+        if base not in self.site.free:
+            return
+        registers = POINTERS[self.site.free[base]]
+        for register in reversed(registers) if self.site.needed else ():
+            self.build.emit("push", register)
+        self.build.mark("release", *registers)
 
     def own(self, limb: Virtual) -> None:
         """The limb is to be written, or its place in memory is."""
@@ -195,12 +235,13 @@ class Signed:
         self.sum = [self.middle[column] for column in range(self.half, 2 * self.half)]
 
     def begin_middle(self) -> None:
-        """U = L_lo + W, its carry as a mask."""
+        """U = L_lo + W; its carry waits."""
+        lifted = Chain(self.build, "lifted", self.zero)
         self.build.mark("spare", SPARE)
         for index, limb in enumerate(self.low):
             self.own(limb)
-            self.lifted.run([limb], lambda i: self.v[i], [index])
-        self.lifted.park()
+            lifted.run([limb], lambda i: self.v[i], [index])
+        self.waiting.put(lifted.carry)
         self.sum = self.low
         self.build.mark("spare", 0)
 
@@ -214,18 +255,17 @@ class Signed:
         if 0 <= row < self.half - 1 and not self.framed:
             self.own(self.d[row + 1])
         if first < self.half:
-            self.build.memory("store", self.middle[first], Memory("r", self.half + first))
+            self.final(self.half + first, [self.middle[first]])
 
     def correct(self, first: int, last: int) -> None:
         """Subtract limbs `first` to `last` of d' where e is negative: the sum's limbs may hold anything afterwards."""
         window = {**self.middle, **self.leaf.limbs}
-        d, mask = self.d, self.of_e.mask
-        assert mask
+        d, self.mask = self.d, self.of_e.first()
         if self.framed:
             self.build.mark("unwind")
         indices = range(first, last + 1)
         self.less.run(
-            [window[self.half + index] for index in indices], lambda index: self.masked(d[index], mask), indices
+            [window[self.half + index] for index in indices], lambda index: self.masked(d[index], self.mask), indices
         )
         if last + 1 < self.half:
             self.less.park()
@@ -242,34 +282,33 @@ class Signed:
         build, half = self.build, self.half
         w, high = self.v[:half], self.v[half:]
         borrowed = self.counted("borrowed", self.less.carry)
-        top = self.both_negative()
-        self.lifted.run(self.sum, lambda index: w[index], range(half))
-        self.count(top, self.lifted.carry)
-        more = Chain(build, "more", self.zero)
+        lifted, more, less = (Chain(build, name, self.zero) for name in ("lifted", "more", "borrow"))
+        lifted.carry = self.waiting.carry()
+        lifted.run(self.sum, lambda index: w[index], range(half))
+        top = self.counted("top", lifted.carry)
         more.run(self.sum, lambda index: high[index] if index < len(high) else None, range(half))
         self.count(top, more.carry)
-        of_d = self.of_d.mask
-        assert of_d
-        less = Chain(build, "borrow", self.zero)
-        less.onto(self.sum, lambda index: self.masked(self.e[index], of_d), range(half), 2 * half)
+        of_d = self.waiting.mask()
+        build.emit("and", self.mask, of_d)
+        build.emit("sub", top, self.mask, comment="1 if both are negative")
+        less.onto(
+            self.sum,
+            lambda index: self.masked(self.e[index], of_d),
+            range(half),
+            lambda index, limbs: self.final(2 * half + index, limbs),
+        )
         assert less.carry
         carry = build.emit("sbc", top, borrowed, takes=less.carry, comment="from -1 to 2")
         sign, above = as_mask(build, "sign", carry), high[: max(0, self.top - 3 * half)]
-        Chain(build, "rise", self.zero).onto(above, signed(top, sign), range(len(above)), 3 * half)
+        Chain(build, "rise", self.zero).onto(
+            above, signed(top, sign), range(len(above)), lambda index, limbs: self.final(3 * half + index, limbs)
+        )
 
     def masked(self, limb: Virtual, mask: Virtual) -> Virtual:
         """The limb, or zero; AND and POP leave the carry as it is."""
         self.pop(limb)
         self.build.emit("and", limb, mask)
         return limb
-
-    def both_negative(self) -> Virtual:
-        """1 if both differences are negative, else 0; in the register of a mask, the one that is not used any more."""
-        top, other = self.of_e.mask, self.of_d.mask
-        assert top and other
-        self.build.emit("and", top, other)
-        self.build.emit("neg", top)
-        return top
 
     def counted(self, name: str, carry: Flag | None) -> Virtual:
         """A carry as a number."""

@@ -182,7 +182,13 @@ class Stream:
         if count > 0:
             near(self.build, "r", first, first + count - 1)
         assert self.top and self.sign
-        rise.onto(self.above[: max(0, count)], signed(self.top, self.sign), range(max(0, count)), first)
+        above = self.above[: max(0, count)]
+        rise.onto(
+            above,
+            signed(self.top, self.sign),
+            range(len(above)),
+            lambda index, limbs: store(self.build, first + index, limbs),
+        )
 
     def wait(self) -> None:
         """A call is to come that leaves no register as it was."""

@@ -13,6 +13,8 @@ from collections.abc import Iterable
 
 from sqgen.code import Builder, Flag, Virtual
 
+from .avr_runs import as_mask
+
 
 class Tape:
     """The carries of chains 0, 1, 2, ...; what lies on places that no chain has is never looked at."""
@@ -53,3 +55,42 @@ class Tape:
         """Neighbouring chains in the order that begins nearest to the head."""
         found = sorted(chains)
         return found if abs(found[0] - self.at) <= abs(found[-1] - self.at) else found[::-1]
+
+
+class Waiting:
+    """Carries that wait, the last one to be taken first: each as a mask in a register of its own or, `together`, in one
+    register that they enter from the top, which takes a cycle or two more."""
+
+    def __init__(self, build: Builder, together: bool) -> None:
+        self.build, self.together = build, together
+        self.masks: list[Virtual] = []
+
+    def put(self, carry: Flag | None) -> None:
+        """Let a carry wait."""
+        if self.together and self.masks:
+            self.build.emit("ror", self.masks[0], takes=carry)
+        else:
+            self.masks.append(as_mask(self.build, "waiting", carry))
+
+    def carry(self) -> Flag | None:
+        """Take the last one."""
+        if self.together:
+            return self.build.emit("add", self.masks[0], self.masks[0])
+        return self.build.emit("lsr", self.masks.pop())
+
+    def mask(self) -> Virtual:
+        """Take the last one as a mask; none can be taken after it."""
+        mask = self.masks.pop()
+        if self.together:
+            carry = self.build.emit("add", mask, mask)
+            self.build.emit("sbc", mask, mask, takes=carry, fresh=True)
+        return mask
+
+    def first(self) -> Virtual:
+        """The first one as a mask, which fills all bits below the others; it stays."""
+        if not self.together:
+            return self.masks[0]
+        mask = self.build.limb("mask")
+        self.build.emit("mov", mask, self.masks[0])
+        self.build.emit("sbc", mask, mask, takes=self.build.emit("lsr", mask), fresh=True)
+        return mask

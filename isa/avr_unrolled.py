@@ -117,13 +117,19 @@ def negate(build: Builder, mask: Virtual | str, column: int, stored: int, limbs:
         build.memory("store", limb, Memory("r", column + index))
 
 
+def reached(half: int) -> bool:
+    """Whether one pointer reaches the whole result."""
+    return 4 * half <= REACHED
+
+
 class Unrolled:
     """r = L + X^2 H becomes L + X (L + H - M) + X^2 H; M's limbs are on the stack, the lowest on top.
 
-    The pointer of "r" is where the result begins, that of SECOND as well; `registers` are free for limbs.  `sign` is a
-    mask, all ones if M is to be added: M is then complemented, and one is borrowed at first and given back above.
-    Without a mask M is `added` or not, by the same instructions but for ADC in the place of SBC.  `lent` are the
-    registers of SECOND's pointer if limbs may have them when it is not needed.
+    The pointer of "r" is where the result begins, that of SECOND as well if one does not reach all; `registers` are
+    free for limbs.  `sign` is a mask, all ones if M is to be added: M is then complemented, and one is borrowed first
+    and given back above.  Without a mask M is `added` or not, by the same instructions but for ADC in the place of SBC.
+    `lent` are the registers of SECOND's pointer if limbs may have them when it is not needed.  `upper` are the limbs of
+    B if they are in registers.
     """
 
     def __init__(
@@ -135,9 +141,11 @@ class Unrolled:
         sign: Virtual | None,
         added: bool = False,
         lent: Sequence[str] = (),
+        upper: Sequence[Virtual] = (),
     ) -> None:
         self.build, (self.half, self.rest) = build, halves
-        self.sign, self.lent = sign, lent
+        self.sign, self.lent, self.upper = sign, lent, upper
+        self.second = "r" if reached(self.half) else SECOND
         self.names = {SUM: ADD, MORE: ADD, LESS: ADD if added else SUBTRACT}
         self.free = registers - 1 - (sign is not None)  # beside the tape
         self.spare = [HIGH] if 2 * self.rest >= self.half else []  # no zero is needed while A is added
@@ -185,7 +193,7 @@ class Unrolled:
         if not self.short:
             self.put_away()
             near(self.build, SECOND, group[0], group[-1])
-        self.turns({MORE: lambda index: load(self.build, LOW, SECOND, index), LESS: self.limb_of_m}, limbs, group)
+        self.turns({MORE: lambda index: load(self.build, LOW, self.second, index), LESS: self.limb_of_m}, limbs, group)
         store(self.build, self.half + group[0], limbs)
 
     def lower_waiting(self, indices: Sequence[int]) -> None:
@@ -202,7 +210,7 @@ class Unrolled:
             others = [build.limb(f"r{self.half + index}") for index in group[len(self.spare) :]]
             limbs: list[Virtual | str] = [*self.spare, *others]
             for limb, index in zip(limbs, group, strict=True):
-                load(build, limb, SECOND, index)
+                load(build, limb, self.second, index)
             self.turns({MORE: lambda index: self.waiting[index - self.aside], LESS: self.limb_of_m}, limbs, group)
             store(build, self.half + group[0], limbs)
 
@@ -215,9 +223,11 @@ class Unrolled:
             near(build, "r", half + indices[0], half + indices[-1])
             if there:
                 near(build, SECOND, 2 * half + there[0], 2 * half + there[-1])
-        limbs = [build.limb(f"w{index}") for index in indices]
-        for limb, index in zip(limbs, indices, strict=True):
-            load(build, limb, "r", half + index)
+        limbs = list(self.upper[indices[0] : indices[-1] + 1])
+        if not limbs:
+            limbs = [build.limb(f"w{index}") for index in indices]
+            for limb, index in zip(limbs, indices, strict=True):
+                load(build, limb, "r", half + index)
         self.turns(
             {SUM: lambda index: load(build, LOW, self.far, 2 * half + index) if index in there else ZERO},
             limbs,

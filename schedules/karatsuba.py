@@ -40,8 +40,10 @@ STRIPS = {  # the best for L, H and M of some limbs, where not the rows' own: tr
     ("M", 9): "4,5",
     ("M", 11): "4,3,4",
 }
+IN_ONE = {"calls": 0, "inline": 1, "nested": 2}  # innermost levels that are in place
 LEAF = 16  # limbs of a part, at most, where nothing is said of levels
 IN_PLACE = 24  # limbs of a part, at most, that is likely to be the best in place
+NESTED = 32  # the same for two levels, and the most that registers and displacements allow
 
 
 def enough(n: int) -> str:
@@ -62,7 +64,12 @@ PARAMETERS = (
         "product-scanning",
         choices=("product-scanning", "hybrid", "operand-caching"),
     ),
-    Parameter("parts", "the innermost level in place, or as calls", "calls", choices=("inline", "calls")),
+    Parameter(
+        "parts",
+        "the innermost level in place, two levels in place, or as calls",
+        "calls",
+        choices=("inline", "nested", "calls"),
+    ),
     Parameter("recombine", "the last step of a level that calls", rolled, choices=("unrolled", "looped")),
     Parameter("turn", "limbs done in one turn of a loop", lambda n: "8"),
     Parameter(
@@ -82,13 +89,13 @@ def compact(n: int) -> list[dict[str, str]]:
 
 
 def points(n: int) -> list[dict[str, str]]:
-    """First the likely best: levels down to parts of IN_PLACE limbs, which are in place; then a level more, and the
-    parts called."""
+    """First the likely best: levels down to parts of NESTED limbs, two levels of which are in place; then down to parts
+    of IN_PLACE limbs with one in place; a level more; the parts called."""
+    nested = (-(-n // NESTED) - 1).bit_length() + 2
     likely = (-(-n // IN_PLACE) - 1).bit_length() + 1
+    ways = ((nested, "nested"), (likely, "inline"), (likely + 1, "inline"), (likely, "calls"))
     found = [
-        {"levels": str(levels), "parts": parts, "recombine": "unrolled"}
-        for levels, parts in ((likely, "inline"), (likely + 1, "inline"), (likely, "calls"))
-        if n >> levels >= 4
+        {"levels": str(levels), "parts": parts, "recombine": "unrolled"} for levels, parts in ways if n >> levels >= 4
     ]
     return found or [{}]
 
@@ -106,11 +113,12 @@ def level(a: Slice, b: Slice, levels: int, values: Values, branched: bool) -> It
     """
     n = a.count
     half = n - n // 2
-    called = levels > 1 or values.word("parts") == "calls"
+    called = levels > IN_ONE[values.word("parts")]
+    nested = not called and levels > 1
     if branched and not called:
         raise UserError("signs=branched needs parts=calls")
     low, high = (a.part(0, half), b.part(0, half)), (a.part(half, n - half), b.part(half, n - half))
-    if called:  # the differences wait where the result will be
+    if called:
         d, e = Slice("r", 0, half), Slice("r", half, half)
     else:
         d, e = Slice("d", 0, half), Slice("e", 0, half)
@@ -118,15 +126,17 @@ def level(a: Slice, b: Slice, levels: int, values: Values, branched: bool) -> It
     differences = [Difference("a_lo < a_hi", d, low[0], high[0]), Difference("b_lo < b_hi", e, low[1], high[1])]
     signs = tuple(each.sign for each in differences)
     of_low, of_high, of_middle = (
-        plan(limbs, levels - 1, values) if called else leaf(limbs, which, values)
+        plan(limbs, levels - 1, values) if levels > 1 or called else leaf(limbs, which, values)
         for limbs, which in ((half, "L"), (n - half, "H"), (half, "M"))
     )
     form_low: tuple[Step, ...] = (Block("L"), Part(of_low, Slice("r", 0, 2 * half), *low, called))
     form_high: tuple[Step, ...] = (Block("H"), Part(of_high, Slice("r", 2 * half, 2 * (n - half)), *high, called))
-    if not called and n in EARLY:
+    if not called and not nested and n in EARLY:
         form_high = (form_high[0], differences.pop(), form_high[1])
     form_middle: tuple[Step, ...] = (Block("M"), *differences, Part(of_middle, middle, d, e, called))
     parts = (form_middle, form_low, form_high) if called else (form_low, form_high, form_middle)
+    if nested:
+        parts = (form_middle, form_high, form_low)
     for part in parts:
         yield from part
     yield Block("L + H - M")
@@ -145,7 +155,7 @@ def leaf(n: int, which: str, values: Values) -> Plan:
 def plan(n: int, levels: int, values: Values, outermost: bool = False) -> Plan:
     """The plan of a part of n limbs; only the `outermost` level may branch.  Raises UserError: too small for that."""
     branched = outermost and values.word("signs") == "branched"
-    in_place = levels == 1 and values.word("parts") == "inline"
+    in_place = levels == 1 and values.word("parts") != "calls"
     if not levels or n < (FEWEST if in_place else 4):
         if branched:
             raise UserError(f"signs=branched needs a level of Karatsuba, which {n} limbs do not have")

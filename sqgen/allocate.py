@@ -74,6 +74,7 @@ class Task:
     mates: tuple[int, ...]  # of a low limb: the stay of the high one, else -1
     registers: tuple[str, ...]
     opening: tuple[int, ...]  # when a register is there
+    gaps: Mapping[int, Sequence[tuple[int, int]]]  # register -> from when until when it is not
     neighbours: tuple[int, ...]  # the other register of the pair, else -1
     low: tuple[bool, ...]  # whether a register is the low one of its pair
     price: tuple[float, ...]  # of the use of a register
@@ -101,6 +102,7 @@ class Task:
             ),
             registers,
             tuple(found.opening.values()),
+            {index[register]: gap for register, gap in found.gaps.items()},
             tuple(index.get(others.get(register, ""), -1) for register in registers),
             tuple(pairs.get(register) in index for register in registers),
             tuple(prices.get(register, 0) for register in registers),
@@ -110,6 +112,10 @@ class Task:
                 if stay.virtual.place is not None
             },
         )
+
+    def gone(self, register: int, birth: int, death: int) -> bool:
+        """Whether a register is not there all the time."""
+        return register in self.gaps and beam.missing(birth, death, self.gaps[register])
 
     def clashes(self, register: int, stay: int) -> bool:
         """Whether the register is the place of another stay at that time."""
@@ -182,6 +188,8 @@ def attempt(task: Task, avoided: Set[int]) -> Placed | None:
         if where[stay] >= 0:
             continue
         free = [register for register in registers if until[register] <= birth]
+        if task.gaps:
+            free = [register for register in free if not task.gone(register, birth, deaths[stay])]
         if task.fixed:
             free = reserved(task, stay, free)
         if not free:
@@ -189,6 +197,7 @@ def attempt(task: Task, avoided: Set[int]) -> Placed | None:
         mate, death = mates[stay], deaths[stay]
         if mate >= 0:
             spans = [r for r in free if low[r] and until[neighbours[r]] <= birth]
+            spans = [r for r in spans if not task.gone(neighbours[r], birth, deaths[mate])]
             if spans:
                 register = max(spans, key=lambda r: used[r] and used[neighbours[r]])
                 for one, limb in ((register, stay), (neighbours[register], mate)):
@@ -240,26 +249,25 @@ def verify(before: Function, after: Function) -> None:
     """Replay both and raise CodeError unless each register holds the variable that `before` means there."""
     homes = {virtual.home for op in before.ops for virtual in op.reads}
     rooms = {op.args[1] for op in before.ops if op.insn == "room"}
-    holds: dict[str, Virtual | Memory] = {}  # of one that was loaded, its home, which others may have as well
-    stored: dict[Arg, Virtual | Memory] = {}  # variables in memory
+    holds: dict[str, tuple[Arg, ...]] = {}  # of one that was loaded, its home too, which others may have as well
+    stored: dict[Arg, Arg] = {}  # variables in memory
     rest = deque(before.ops)
     for op in after.ops:
         if rest and _matches(op, rest[0], holds):
             original = rest.popleft()
             for virtual, register in zip(original.args, op.args, strict=True):
                 if isinstance(virtual, Virtual) and virtual in original.writes:
-                    holds[str(register)] = virtual
+                    holds[str(register)] = (virtual,)
                     stored = {place: other for place, other in stored.items() if other != virtual}
             if op.insn == "store" and isinstance(original.args[0], Virtual):
                 stored[original.args[1]] = original.args[0]
         elif op.insn == "store" and (op.args[1] in rooms or _spilled(op)):
-            stored[op.args[1]] = holds[str(op.args[0])]
+            stored[op.args[1]] = holds[str(op.args[0])][0]
         elif op.insn == "move":
             holds[str(op.args[0])] = holds[str(op.args[1])]
-        elif op.insn == "load" and isinstance(op.args[1], Memory) and op.args[1] in homes:
-            holds[str(op.args[0])] = op.args[1]
-        elif op.insn == "load" and op.args[1] in stored:
-            holds[str(op.args[0])] = stored[op.args[1]]
+        elif op.insn == "load" and (op.args[1] in homes or op.args[1] in stored):
+            here = stored.get(op.args[1])
+            holds[str(op.args[0])] = (*((here,) if here else ()), op.args[1])
         else:
             raise CodeError(f"{op.text().strip()} does not follow from the code before allocation")
     if rest:
@@ -270,7 +278,7 @@ def _spilled(op: Op) -> bool:
     return isinstance(op.args[1], Memory) and op.args[1].base == SPILLED
 
 
-def _matches(op: Op, original: Op, holds: Mapping[str, Virtual | Memory]) -> bool:
+def _matches(op: Op, original: Op, holds: Mapping[str, tuple[Arg, ...]]) -> bool:
     """Whether `op` is `original` with each variable read from the register that holds it."""
     if op.insn != original.insn or len(op.args) != len(original.args):
         return False
@@ -278,6 +286,6 @@ def _matches(op: Op, original: Op, holds: Mapping[str, Virtual | Memory]) -> boo
         if not isinstance(its, Virtual):
             if mine != its:
                 return False
-        elif its in original.reads and holds.get(str(mine)) not in (its, its.home or its):
+        elif its in original.reads and not {its, its.home or its} & {*holds.get(str(mine), ())}:
             return False
     return True

@@ -9,7 +9,7 @@ just one register of a pair is in use, since mates cannot be there then.
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, NamedTuple
 
 from .residence import NEVER
@@ -24,6 +24,7 @@ ALONE = 200  # half operations of a register that is alone in its pair, as bad a
 BOTH = 2  # sides of a pair
 Times = tuple[int, int]  # until when the two registers of a pair are in use, 0 for one that is free
 Move = tuple[int, int, int]  # time, stay, register
+Gaps = Mapping[int, Sequence[tuple[int, int]]]  # pair -> from when until when it is not there
 
 
 class Step(NamedTuple):
@@ -55,24 +56,25 @@ def search(task: Task, allowed: Set[int], width: int = WIDTH) -> tuple[list[int]
     there = {r: opening if r in allowed else NEVER for r, opening in enumerate(task.opening)} | {-1: NEVER}
     slots = [(r, n) for r, n in enumerate(task.neighbours) if task.low[r] or n < 0]
     states = [State(0, tuple((there[low], there[high]) for low, high in slots))]
+    gaps = {pair: task.gaps[low] for pair, (low, _) in enumerate(slots) if low in task.gaps}
     highs = {mate for mate in task.mates if mate >= 0}
     for stay, birth in enumerate(task.births):
         ranked: dict[object, tuple[float, State]] = {}
         for state in states:
             now = tuple([(one if one > birth else 0, other if other > birth else 0) for one, other in state.pairs])
             if stay in highs and stay not in state.apart:  # it came with its mate
-                rank(ranked, State(state.cost, now, state.apart, state.last), birth)
+                rank(ranked, State(state.cost, now, state.apart, state.last), birth, gaps)
                 continue
-            for after in ways(task, state, now, stay):
-                rank(ranked, after, birth)
+            for after in ways(task, state, now, stay, gaps):
+                rank(ranked, after, birth, gaps)
         states = [state for _, state in sorted(ranked.values(), key=operator.itemgetter(0))[:width]]
     return replay(task, slots, min(states, key=lambda state: state.cost).last) if states else None
 
 
-def rank(ranked: dict[object, tuple[float, State]], state: State, now: int) -> None:
+def rank(ranked: dict[object, tuple[float, State]], state: State, now: int, gaps: Gaps) -> None:
     """Keep a state, with what it is judged by, if none that is like it is cheaper."""
     times = sorted([pair if pair[0] <= pair[1] else (pair[1], pair[0]) for pair in state.pairs])
-    key = (state.apart, *times)
+    key = (state.apart, *[state.pairs[pair] for pair in gaps], *times)
     if key not in ranked or state.cost < ranked[key][1].cost:
         alone = 0
         for first, last in times:
@@ -82,8 +84,27 @@ def rank(ranked: dict[object, tuple[float, State]], state: State, now: int) -> N
         ranked[key] = (state.cost + alone / ALONE, state)
 
 
-def ways(task: Task, state: State, now: tuple[Times, ...], stay: int) -> Iterator[State]:
+def ways(task: Task, state: State, now: tuple[Times, ...], stay: int, gaps: Gaps) -> Iterator[State]:
     """The states after a stay; `now` are the state's times at its birth."""
+    birth, mate = task.births[stay], task.mates[stay]
+    death = max(task.deaths[stay], task.deaths[mate]) if mate >= 0 else task.deaths[stay]
+    hidden = {pair: now[pair] for pair, each in gaps.items() if missing(birth, death, each)}
+    for pair in hidden:
+        now = put(now, pair, (NEVER, NEVER))
+    for after in placings(task, state, now, stay, gaps):
+        pairs = after.pairs
+        for pair, times in hidden.items():
+            pairs = put(pairs, pair, times)
+        yield after._replace(pairs=pairs) if hidden else after
+
+
+def missing(birth: int, death: int, gaps: Sequence[tuple[int, int]]) -> bool:
+    """Whether a register that has gaps is not there all the time from birth to death."""
+    return any(birth < end and death > begin for begin, end in gaps)
+
+
+def placings(task: Task, state: State, now: tuple[Times, ...], stay: int, gaps: Gaps) -> Iterator[State]:
+    """As `ways`, in all registers that are free at the times `now`."""
     death, mate = task.deaths[stay], task.mates[stay]
     if mate < 0:
         apart = tuple([other for other in state.apart if other != stay])
@@ -95,7 +116,7 @@ def ways(task: Task, state: State, now: tuple[Times, ...], stay: int) -> Iterato
         yield State(state.cost, put(now, pair, both), state.apart, Step(state.last, stay, pair, BOTH))
         return
     yield from alone(State(state.cost + 1, now, (*state.apart, mate), state.last), stay, death)
-    for pair, side, to in moves(task, state, now, stay):
+    for pair, side, to in moves(task, state, now, stay, gaps):
         there, place = to
         moved = (now[pair][side], now[there][1]) if place == 0 else (now[there][0], now[pair][side])
         after = put(put(now, pair, both), there, moved)
@@ -116,7 +137,9 @@ def alone(state: State, stay: int, death: int) -> Iterator[State]:
             yield State(state.cost, after, state.apart, Step(state.last, stay, pair, 1))
 
 
-def moves(task: Task, state: State, now: tuple[Times, ...], stay: int) -> Iterator[tuple[int, int, tuple[int, int]]]:
+def moves(
+    task: Task, state: State, now: tuple[Times, ...], stay: int, gaps: Gaps
+) -> Iterator[tuple[int, int, tuple[int, int]]]:
     """(pair, side of what is in the way there, pair and side to which it can move) so that mates can be placed."""
     before = task.births[stay] // 2 * 2  # the move stands before the operation, which may read what moves
     stuck = {*task.opening, NEVER, *unborn(task, stay, before)}
@@ -126,6 +149,8 @@ def moves(task: Task, state: State, now: tuple[Times, ...], stay: int) -> Iterat
             continue
         seen = set()
         for to, other in half:
+            if to in gaps and missing(before, now[pair][side], gaps[to]):
+                continue
             if to != pair and now[to][other] not in seen and state.pairs[to][1 - other] <= before:
                 seen.add(now[to][other])
                 yield pair, side, (to, 1 - other)

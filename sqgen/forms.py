@@ -47,6 +47,7 @@ class Atoms:
         self.here = 0  # address of the instruction that is being executed
         self.given = 0  # atoms that there were when its function was called; bounds do not take them apart
         self.known = 0  # relations that there were then
+        self.unmultiplied = 0  # atoms that there were when it first multiplied, 0 if it has not
         self.in_vain = 0  # terms touched in looking for bounds and not finding them
 
     @property
@@ -234,7 +235,7 @@ class Atoms:
         """
         limit = 8 * self.small
         while limit <= (budget or MANY * self.small):
-            search = Bounds(self, form, fixed)
+            search = Bounds(self, form, fixed, self.unmultiplied)
             if search.reduced_until(lambda least, greatest: low <= least and greatest <= high, limit):
                 return True
             rest = {atom: c for atom, c in search.form.items() if atom not in search.below}
@@ -265,6 +266,19 @@ class Atoms:
             if found:
                 return True
         return False
+
+    def cancel(self, form: Form) -> bool:
+        """Find carries of one weight in the form whose sum is always zero, and make that a relation: those into a
+        column above the numbers that a product is, where only all together say that nothing is there."""
+        groups: dict[int, Form] = {}
+        for atom, coefficient in form.items():
+            if self.is_bit(atom) and self.carried(atom):
+                groups.setdefault(abs(coefficient), {})[atom] = 1 if coefficient > 0 else -1
+        found = [group for group in groups.values() if len(group) > 1 and self.bounded(group, 0, 0, {})]
+        for group in found:
+            latest = max(group)
+            self.define((latest,), (1,), combine([(-group.pop(latest), group)]))
+        return bool(found)
 
     def carried(self, atom: int) -> bool:
         """Whether it is the highest digit of an equation."""

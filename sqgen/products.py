@@ -25,7 +25,9 @@ SHORT = 6  # terms for each limb that a number may have to be taken for what it 
 def called(state: State) -> None:
     """Remember the call of a function, before its return address is pushed."""
     atoms = state.atoms
-    state.calls.append(Call(state.depth, len(state.events), len(atoms.low), len(atoms.relation), dict(state.memory)))
+    now = len(atoms.low), len(atoms.relation), atoms.unmultiplied
+    state.calls.append(Call(state.depth, len(state.events), *now, dict(state.memory)))
+    atoms.unmultiplied = 0
     resumed(state)
 
 
@@ -38,27 +40,37 @@ def resumed(state: State) -> None:
 def returned(state: State) -> None:
     """A function has returned: look for a product in what it did since it was called."""
     while state.calls and state.calls[-1].depth <= state.depth:
-        call = state.calls.pop()
+        call = state.calls[-1]
+        found = shown(state, call) if call.depth == state.depth else None
+        state.calls.pop()
+        state.atoms.unmultiplied = call.unmultiplied
         resumed(state)
-        if call.depth == state.depth:
-            summarise(state, call)
+        if found:
+            replace(state, *found)
 
 
-def summarise(state: State, call: Call) -> None:
-    """Let the limbs that a function wrote be the digits of the product of what it read, if they are."""
+Shown = tuple[list[Place], list[Form], list[Form]]  # places, and the factors whose product their limbs are
+
+
+def shown(state: State, call: Call) -> Shown | None:
+    """What a function wrote, and what it read, if the former is the product of the latter."""
     read, written = touched(state, call)
     factors = operands(runs(read), len(written))
     if not factors or len(runs(written)) > 1:
-        return
+        return None
     left, right = (forms([call.memory.get(place) for place in factor]) for factor in factors)
     result = forms([state.memory[place] for place in written])
     if left and right and result and is_product(state, result, left, right, call.atoms):
-        product = times(
-            state.atoms, grouped(state.atoms, value(state, left)), grouped(state.atoms, value(state, right))
-        )
-        limb = state.contract.isa.limb_bits
-        digits = state.fresh(product, [limb] * len(result), [1] * len(result))
-        state.memory.update(zip(written, digits, strict=True))
+        return written, left, right
+    return None
+
+
+def replace(state: State, written: Sequence[Place], left: Sequence[Form], right: Sequence[Form]) -> None:
+    """Let the limbs in these places be the digits of left * right, which they are."""
+    product = times(state.atoms, grouped(state.atoms, value(state, left)), grouped(state.atoms, value(state, right)))
+    limb = state.contract.isa.limb_bits
+    digits = state.fresh(product, [limb] * len(written), [1] * len(written))
+    state.memory.update(zip(written, digits, strict=True))
 
 
 # ---- which limbs ------------------------------------------------------------------------------------------------
@@ -117,7 +129,13 @@ def is_product(state: State, result: Sequence[Form], left: Sequence[Form], right
     product = times(state.atoms, number(state, left), number(state, right))
     error = combine([(1, number(state, result)), (-1, product)])
     modulus = 1 << (state.contract.isa.limb_bits * len(result))
-    return not any(c % modulus for c in state.atoms.reduce(error, state.fixed, given=given).values())
+    while True:
+        error = state.atoms.reduce(error, state.fixed, given=given)
+        left_over = {atom: c for atom, c in error.items() if c % modulus}
+        if not left_over:
+            return True
+        if not (state.atoms.settle(left_over) or state.atoms.cancel(left_over)):
+            return False
 
 
 def number(state: State, limbs: Sequence[Form]) -> Form:

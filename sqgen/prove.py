@@ -407,7 +407,7 @@ class _Proof:
         left = {atom: c for atom, c in error.items() if c % modulus}
         if not left or self.infeasible(fixed):
             return
-        if self.atoms.settle(left):
+        if self.atoms.settle(left) or self.atoms.cancel(left):
             self.agree(state, error, fixed)
             return
         digits = {factor for atom in left for factor in self.atoms.factors.get(atom, (atom,))} - fixed.keys()

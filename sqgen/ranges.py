@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 class Bounds:
     """A form divided by 2^shift, with its range kept up to date while digits are replaced by their definitions."""
 
-    def __init__(self, atoms: Atoms, form: Form, fixed: Mapping[int, int]) -> None:
+    def __init__(self, atoms: Atoms, form: Form, fixed: Mapping[int, int], given: int = 0) -> None:
         self.atoms, self.fixed = atoms, fixed
+        self.given = max(given, atoms.given)
         self.form: dict[int, int] = {}
         self.shift = 0
         self.low = self.high = 0
@@ -80,7 +81,7 @@ class Bounds:
         """
         least, greatest = self.least(), self.greatest()
         self.expand_carries()
-        reduction = Reduction(self.atoms, self.form, self.fixed, self.atoms.given, kept=self.below)
+        reduction = Reduction(self.atoms, self.form, self.fixed, self.given, kept=self.below)
         looked = 0  # terms touched when the range was last looked at, which costs as many terms as there are
         while reduction.digits and self.touched + reduction.touched <= budget:
             reduction.step()
@@ -108,7 +109,7 @@ class Bounds:
     def definition(self, atom: int) -> tuple[Form, int] | None:
         """(form, weight): weight * atom = form, for a highest digit, for a lowest one whose highest is fixed, and for a
         product with any lowest one: carries inside products are left alone, so that they can cancel."""
-        if atom < self.atoms.given:
+        if atom < self.given:
             return None
         if atom in self.atoms.factors:
             product = self.atoms.reduced(atom, self.fixed)

@@ -47,6 +47,7 @@ class Residence:
     loads: list[list[tuple[int, Memory]]] = field(default_factory=list)  # by operation: stays that begin with a load
     stores: list[list[tuple[int, Memory]]] = field(default_factory=list)
     opening: dict[str, int] = field(default_factory=dict)  # from when on a register is there
+    gaps: dict[str, list[tuple[int, int]]] = field(default_factory=dict)  # from when until when it is not, for a while
 
 
 def residence(function: Function) -> Residence:
@@ -128,17 +129,27 @@ class _Residence:
                 self.leave(virtual)
 
     def grow(self, index: int, op: Op) -> None:
-        """Registers or a frame that are there from an operation on."""
-        opening = self.found.opening
+        """Registers or a frame that are there from an operation on, or registers that are not there for a while."""
+        opening, gaps = self.found.opening, self.found.gaps
         if op.insn == "spill" and self.framed:
             self.spilling, self.frame_from = True, index
         elif op.insn in ("release", "spill"):
-            for register in op.args:  # some may be there already
-                opening.setdefault(str(register), 2 * index)
+            for register in map(str, op.args):  # some may be there already
+                opening.setdefault(register, 2 * index)
+                if register in gaps and gaps[register][-1][1] == NEVER:
+                    gaps[register][-1] = (gaps[register][-1][0], 2 * index)
+            self.growing = 2 * index
+        elif op.insn == "retake":
+            for register in map(str, op.args):
+                if register in opening:
+                    gaps.setdefault(register, []).append((2 * index, NEVER))
             self.growing = 2 * index
         if 2 * index >= self.growing:
             later = [time for time in opening.values() if time > 2 * index]
-            self.capacity, self.growing = len(opening) - len(later), min(later, default=NEVER)
+            gone = [each for each in gaps.values() if each[-1][1] > 2 * index]
+            self.capacity, self.growing = len(opening) - len(later) - len(gone), min(later, default=NEVER)
+            while len(self.here) > self.capacity:
+                self.evict(index, ())
 
     def mark(self, index: int, op: Op) -> None:
         """What an operation says of the places of variables."""
@@ -153,6 +164,8 @@ class _Residence:
             case "forget", _:
                 for each in op.args:
                     if isinstance(each, Virtual) and each in self.here:
+                        if self.uses[each] and self.unsaved(each):
+                            self.put_away(each, index)
                         self.leave(each)
             case "spare", (int() as count,):
                 self.spare = count

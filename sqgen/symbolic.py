@@ -60,7 +60,8 @@ Place = tuple[str, int]  # buffer, offset in limbs
 
 
 class Call(NamedTuple):
-    """How things stood when a function was called: stack pointer, number of events, atoms and relations, memory.
+    """How things stood when a function was called: stack pointer, number of events, atoms and relations, atoms when its
+    caller first multiplied, memory.
 
     What the function computes are later atoms; the earlier ones are what it was given.
     """
@@ -69,6 +70,7 @@ class Call(NamedTuple):
     events: int
     atoms: int
     relations: int
+    unmultiplied: int
     memory: dict[Place, Cell]
 
 
@@ -144,7 +146,9 @@ class State:
         for one, other in ((first, second), (second, first)):
             if not one or one.keys() == {ONE}:
                 return combine([(one.get(ONE, 0), other)])
-        return {self.atoms.product(self.factor(first), self.factor(second)): 1}
+        factors = self.factor(first), self.factor(second)
+        self.atoms.unmultiplied = self.atoms.unmultiplied or len(self.atoms.low)
+        return {self.atoms.product(*factors): 1}
 
     def factor(self, form: Form) -> int:
         """An atom equal to the form, named if need be."""
