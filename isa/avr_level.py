@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 
+from sqgen.allocate import meeting
 from sqgen.code import Builder, Label, Memory, Virtual
 from sqgen.plan import Block, Difference, Part, Plan, Recombine, Slice
 
@@ -54,11 +55,19 @@ def load_pointer(build: Builder, pointer: str, slot: int, first: int) -> None:
 class Level:
     """The steps of a plan: differences, three calls, and the last one.
 
-    `pool` are the registers for limbs beside the pointers, `called` gives the function that forms a part.
+    `pool` are the registers for limbs beside the pointers, `called` gives the function that forms a part; as many of
+    the highest limbs of its product as `given` says are left in registers too.
     """
 
-    def __init__(self, build: Builder, plan: Plan, pool: Sequence[str], called: Callable[[Plan], Label]) -> None:
-        self.build, self.plan, self.called = build, plan, called
+    def __init__(
+        self,
+        build: Builder,
+        plan: Plan,
+        pool: Sequence[str],
+        called: Callable[[Plan], Label],
+        given: Mapping[str, int],
+    ) -> None:
+        self.build, self.plan, self.called, self.given = build, plan, called, given
         self.registers = len(pool)
         self.walks = pointers(plan)
         (self.last,) = (step for step in plan.steps if isinstance(step, Recombine))
@@ -66,12 +75,16 @@ class Level:
         self.above_m: list[str] = []  # what lies on M, byte by byte
         self.kept: deque[tuple[str, int]] = deque()  # where calls to come leave the result's pointer
         self.sign: Virtual | str | None = None  # of the last difference, or of M
+        self.at = 0  # the limb that the result's pointer points at when all are formed
+        self.highest: list[Virtual] = []  # limbs of the product, which are left in registers too
+        self.upper: dict[int, Virtual] = {}  # the limbs of L's upper half that are in registers, by index
 
     def all_steps(self) -> None:
         """From the pointers in registers to the whole result."""
         self.save()
         if self.plan.limbs % 2:
             self.build.emit("eor", ZERO, ZERO)
+        later = True  # a call is still to come after this one
         for step in self.plan.steps:
             match step:
                 case Block(title):
@@ -80,10 +93,11 @@ class Level:
                     self.difference(step)
                 case Part() if step.into.name == "m":
                     self.call_middle(step)
-                case Part() if step.into.first:
-                    self.call_high(step)
+                case Part() if later:
+                    self.call_second(step)
+                    later = False
                 case Part():
-                    self.call_low(step)
+                    self.call_third(step)
                 case Recombine():
                     self.recombine(step)
 
@@ -98,7 +112,7 @@ class Level:
                 self.above_m.append(base)
 
     def ends(self) -> list[tuple[str, int]]:
-        """(pointer register, limb) where L and H leave the result's pointer, if that is known of both."""
+        """(pointer register, limb) where H and L leave the result's pointer, if that is known of both."""
         found = [
             (pointers(part.plan)["r"], part.into.first + at)
             for part in self.plan.parts()
@@ -155,20 +169,21 @@ class Level:
         build.raw(moves(wanted["r"], len(self.above_m) + 1))
         build.mark("rcall", self.called(step.plan))
 
-    def call_low(self, step: Part) -> None:
-        """L.  The result's pointer is popped if the parts leave it where it can be used again."""
+    def call_second(self, step: Part) -> None:
+        """H.  The result's pointer is popped if the parts leave it where it can be used again."""
         build, wanted = self.build, pointers(step.plan)
         slices = {wanted[base]: where for base, where in (("a", step.left), ("b", step.right)) if base in wanted}
         if self.kept:
             self.pop(wanted["r"])
+            build.raw(moves(wanted["r"], step.into.first))
         else:
             slices[wanted["r"]] = step.into
         build.raw(stack_pointer_to("Y"))
         self.load_pointers(slices)
         build.mark("rcall", self.called(step.plan))
 
-    def call_high(self, step: Part) -> None:
-        """H.  The operands' pointers are popped."""
+    def call_third(self, step: Part) -> None:
+        """L.  The operands' pointers are popped."""
         build, wanted = self.build, pointers(step.plan)
         if self.kept:
             self.take_over(wanted["r"], step.into.first)
@@ -179,7 +194,14 @@ class Level:
         for base in reversed([base for base in self.walks if base in slices]):
             self.pop(wanted[base])
             build.raw(moves(wanted[base], slices[base].first))
-        build.mark("rcall", self.called(step.plan))
+        label = self.called(step.plan)
+        if not self.turn and not self.last.branched:
+            count = self.given[label.name]
+            self.upper = {
+                self.last.half - count + i: build.limb(f"b{i}", place=meeting(label.name, "give", i))
+                for i in range(count)
+            }
+        build.mark("rcall", label, *self.upper.values(), writes=tuple(self.upper.values()))
 
     def take_over(self, pointer: str, limb: int) -> None:
         """Let a register point at a limb of the result, from where the last call left its pointer."""
@@ -199,9 +221,17 @@ class Level:
         """Z and the sign from the stack, then L + H - M or, with a negative M, L + H + M."""
         build = self.build
         if self.kept:
-            self.take_over("Z", 0)
+            known, self.at = self.kept.popleft()
+            if known != "Z":
+                build.emit("movw", POINTERS["Z"][0], POINTERS[known][0])
         else:
             self.pop("Z")
+        if self.turn:
+            build.raw(moves("Z", -self.at))
+            self.at = 0
+        elif not reached(step.half):
+            build.emit("movw", POINTERS["Y"][0], POINTERS["Z"][0])
+            build.raw(moves("Y", -self.at))
         lent: Sequence[str] = ()
         if reached(step.half) and not self.turn:
             build.mark("release", *POINTERS["Y"])
@@ -223,14 +253,15 @@ class Level:
     def arm(self, step: Recombine, sign: Virtual | None, *, added: bool, lent: Sequence[str]) -> None:
         """L + H - M, or L + H + M if it is `added` or the mask `sign` is all ones."""
         build = self.build
-        build.mark("point", "Z", Memory("r", 0))
+        build.mark("point", "Z", Memory("r", self.at))
         if self.turn:
             build.emit("eor", ZERO, ZERO)
             loop = self.loop({"Z": "r"})
             Recombination(loop, step.half, sign=sign, added=added).all_steps()
             return
         if not reached(step.half):
-            build.emit("movw", POINTERS["Y"][0], POINTERS["Z"][0])
             build.mark("point", "Y", Memory(SECOND, 0))
         halves = (step.half, self.plan.limbs - step.half)
-        Unrolled(build, halves, self.registers, sign=sign, added=added, lent=lent).all_steps()
+        last = Unrolled(build, halves, self.registers, sign=sign, added=added, lent=lent, upper=self.upper)
+        last.all_steps()
+        self.highest = [] if step.branched else last.highest()

@@ -36,6 +36,7 @@ class Nested:
         self.vectors = {"a": a, "b": b}
         self.sign: Virtual | None = None
         self.upper: Sequence[Virtual] = ()  # of L
+        self.highest: Sequence[Virtual] = ()  # limbs of the product, which are left in registers too
 
     def all_steps(self) -> None:
         """Step by step."""
@@ -141,4 +142,6 @@ class Nested:
         sign = self.build.limb("sign")
         self.build.emit("pop", sign)
         halves = (step.half, self.plan.limbs - step.half)
-        Unrolled(self.build, halves, self.registers + 4, sign=sign, upper=self.upper).all_steps()
+        last = Unrolled(self.build, halves, self.registers + 4, sign=sign, upper=dict(enumerate(self.upper)))
+        last.all_steps()
+        self.highest = last.highest()

@@ -35,6 +35,7 @@ class Module:
         self.isa = isa
         self.functions: list[Function] = []
         self.names: dict[tuple[object, ...], Label] = {}
+        self.given: dict[str, int] = {}  # how many limbs a function leaves in registers
 
     def code(self, plan: Plan) -> Code:
         """Entry: pointers from the argument registers; at the end r1 is zero."""
@@ -61,8 +62,8 @@ class Module:
         looped = any(isinstance(step, Recombine) and step.turn for step in plan.steps)
         return tuple(r for r in pool(self.isa, pointers(plan)) if not (looped and r == COUNTER))
 
-    def body(self, build: Builder, plan: Plan) -> None:
-        """The steps of a plan, its pointers set."""
+    def body(self, build: Builder, plan: Plan) -> Sequence[Virtual]:
+        """The steps of a plan, its pointers set; the highest limbs of the result that are left in registers."""
         for base, pointer in pointers(plan).items():
             build.mark("point", pointer, Memory(base, 0))
         parts = list(plan.parts())
@@ -78,27 +79,35 @@ class Module:
                         " choose parts=calls or another leaf"
                     )
             if plan.operands == ("a",):
-                InPlace(self, build, plan).all_steps()
+                return InPlace(self, build, plan).all_steps()
             elif any(True for part in parts for _ in part.plan.parts()):
-                Nested(build, plan, len(self.registers(plan))).all_steps()
+                nested = Nested(build, plan, len(self.registers(plan)))
+                nested.all_steps()
+                return nested.highest
             else:
                 Signed(
                     build, plan, Site(operands(build, plan), "r", 0, clear(build, "zero"), pointers(plan))
                 ).all_steps()
         elif any(isinstance(step, Recombine) for step in plan.steps):
-            Level(build, plan, self.registers(plan), self.called).all_steps()
+            level = Level(build, plan, self.registers(plan), self.called, self.given)
+            level.all_steps()
+            return level.highest
         else:
             Calling(self, build, plan).all_steps()
+        return ()
 
     def called(self, plan: Plan) -> Label:
         """The function that forms a part."""
         if plan.key not in self.names:
             self.names[plan.key] = Label(f"{plan.op}{plan.limbs * self.isa.limb_bits}")
             build = Builder(self.isa)
-            self.body(build, plan)
+            given = self.body(build, plan)
+            self.given[self.names[plan.key].name] = len(given)
             end = left(plan)
             if end is not None:
                 build.mark("walk", Memory("r", end))
+            if given:
+                build.mark("give", *given, reads=given)
             build.emit("ret")
             self.functions.append(self.function(self.names[plan.key].name, build, plan))
         return self.names[plan.key]
@@ -132,7 +141,9 @@ class InPlace:
         self.vectors: dict[str, list[Virtual]] = {}
         (self.last,) = [step for step in plan.steps if isinstance(step, Recombine)]
 
-    def all_steps(self) -> None:
+    def all_steps(self) -> list[Virtual]:
+        """Step by step; the highest limbs of the result, which are in registers too."""
+        highest: list[Virtual] = []
         self.build.mark("enter")
         self.vectors["a"], _ = operands(self.build, self.plan)
         shared = any(part.shared for part in self.plan.parts())  # a call leaves no register as it is
@@ -149,8 +160,9 @@ class InPlace:
                 case Difference():
                     self.difference(step)
                 case Recombine():
-                    self.stream.finish()
+                    highest = self.stream.finish()
         self.build.mark("leave")
+        return highest
 
     def out(self, step: Part) -> Callable[[int, list[Virtual]], None]:
         """Where the limbs of a part go."""

@@ -175,8 +175,8 @@ class Stream:
         borrow = self.build.emit("sub", self.top, self.carries.limb)
         self.sign = as_mask(self.build, "sign", borrow)
 
-    def finish(self) -> None:
-        """What was carried out goes through D'."""
+    def finish(self) -> list[Virtual]:
+        """What was carried out goes through D', whose limbs are in registers."""
         rise = Chain(self.build, "rise", self.zero)
         first, count = 3 * self.half, self.size - self.half
         if count > 0:
@@ -189,6 +189,7 @@ class Stream:
             range(len(above)),
             lambda index, limbs: store(self.build, first + index, limbs),
         )
+        return above
 
     def wait(self) -> None:
         """A call is to come that leaves no register as it was."""

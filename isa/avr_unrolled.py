@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from sqgen.code import Builder, Flag, Memory, Virtual
 from sqgen.plan import Difference
@@ -33,6 +34,8 @@ SECOND = "second"  # the result too, by a pointer of its own
 REACHED = 64  # limbs that a pointer reaches without being moved
 SUM, MORE, LESS = 0, 1, 2  # chains: B + C and later W's carry, what else is added, M
 ASIDE = 6  # cycles that a limb of W and of D cost more where they find no register
+LOAD = 2  # cycles
+GROUP = {True: 4, False: 14}  # cycles of a group more to be done in turns, by whether one pointer reaches B and C
 
 ADD, SUBTRACT = ("add", "adc"), ("sub", "sbc")
 
@@ -129,7 +132,7 @@ class Unrolled:
     free for limbs.  `sign` is a mask, all ones if M is to be added: M is then complemented, and one is borrowed first
     and given back above.  Without a mask M is `added` or not, by the same instructions but for ADC in the place of SBC.
     `lent` are the registers of SECOND's pointer if limbs may have them when it is not needed.  `upper` are the limbs of
-    B if they are in registers.
+    B that are in registers, by index.
     """
 
     def __init__(
@@ -141,22 +144,35 @@ class Unrolled:
         sign: Virtual | None,
         added: bool = False,
         lent: Sequence[str] = (),
-        upper: Sequence[Virtual] = (),
+        upper: Mapping[int, Virtual] = MappingProxyType({}),
     ) -> None:
         self.build, (self.half, self.rest) = build, halves
-        self.sign, self.lent, self.upper = sign, lent, upper
+        self.sign, self.lent = sign, lent
         self.second = "r" if reached(self.half) else SECOND
         self.names = {SUM: ADD, MORE: ADD, LESS: ADD if added else SUBTRACT}
         self.free = registers - 1 - (sign is not None)  # beside the tape
         self.spare = [HIGH] if 2 * self.rest >= self.half else []  # no zero is needed while A is added
         self.aside, self.group = room(self.half, self.free + len(self.spare))
         self.short = 2 * self.half <= REACHED  # one pointer reaches B and C, then C and D
+        self.upper = self.taken(upper)
         self.far = "r" if self.short else SECOND
         self.tape = Tape(build, MORE)
         self.begun: set[int] = set()  # chains
         self.lifted: Flag | None = None  # what W carries out, for D
         self.waiting: list[Virtual] = []  # W's upper limbs
         self.above = [build.limb(f"r{column}", Memory(self.far, column)) for column in self.columns_above()]
+
+    def taken(self, upper: Mapping[int, Virtual]) -> dict[int, Virtual]:
+        """As many of these limbs as pay: each saves a load, but takes a register while others are done in groups."""
+        count = max(
+            range(min(len(upper), self.free - 1) + 1),
+            key=lambda count: LOAD * count + GROUP[self.short] * (-self.aside // (self.free - count)),
+        )
+        return {index: upper[index] for index in sorted(upper)[len(upper) - count :]}
+
+    def highest(self) -> list[Virtual]:
+        """The highest limbs of the result, as far as they are in registers at the end."""
+        return self.above[self.aside :]
 
     def columns_above(self) -> range:
         """Of D."""
@@ -167,7 +183,7 @@ class Unrolled:
             self.build.emit("eor", ZERO, ZERO)
         if self.short:
             near(self.build, "r", self.half, min(3 * self.half, 2 * (self.half + self.rest)) - 1)
-        for group in groups(range(self.aside), self.free):
+        for group in groups(range(self.aside), self.free - len(self.upper)):
             self.lower_aside(group)
         self.lower_waiting(range(self.aside, self.half))
         if self.spare:
@@ -223,10 +239,9 @@ class Unrolled:
             near(build, "r", half + indices[0], half + indices[-1])
             if there:
                 near(build, SECOND, 2 * half + there[0], 2 * half + there[-1])
-        limbs = list(self.upper[indices[0] : indices[-1] + 1])
-        if not limbs:
-            limbs = [build.limb(f"w{index}") for index in indices]
-            for limb, index in zip(limbs, indices, strict=True):
+        limbs = [self.upper.get(index) or build.limb(f"w{index}") for index in indices]
+        for limb, index in zip(limbs, indices, strict=True):
+            if index not in self.upper:
                 load(build, limb, "r", half + index)
         self.turns(
             {SUM: lambda index: load(build, LOW, self.far, 2 * half + index) if index in there else ZERO},
@@ -268,7 +283,7 @@ class Unrolled:
             self.put_away()
             self.reach_upper(indices)
         self.turns({SUM: lambda index: ZERO}, self.waiting, indices)
-        for group in groups(indices, free - len(indices) if self.aside else self.group):
+        for group in groups(indices, min(self.group, max(1, free - len(indices)))):
             limbs = self.waiting[group[0] - self.aside : group[-1] + 1 - self.aside]
             self.turns({MORE: self.kept_limb_of_d, LESS: self.limb_of_m}, limbs, group)
             self.store_upper(group, limbs)

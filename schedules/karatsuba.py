@@ -114,7 +114,7 @@ def level(a: Slice, b: Slice, levels: int, values: Values, branched: bool) -> It
     n = a.count
     half = n - n // 2
     called = levels > IN_ONE[values.word("parts")]
-    nested = not called and levels > 1
+    streamed = not called and levels == 1
     if branched and not called:
         raise UserError("signs=branched needs parts=calls")
     low, high = (a.part(0, half), b.part(0, half)), (a.part(half, n - half), b.part(half, n - half))
@@ -131,12 +131,10 @@ def level(a: Slice, b: Slice, levels: int, values: Values, branched: bool) -> It
     )
     form_low: tuple[Step, ...] = (Block("L"), Part(of_low, Slice("r", 0, 2 * half), *low, called))
     form_high: tuple[Step, ...] = (Block("H"), Part(of_high, Slice("r", 2 * half, 2 * (n - half)), *high, called))
-    if not called and not nested and n in EARLY:
+    if streamed and n in EARLY:
         form_high = (form_high[0], differences.pop(), form_high[1])
     form_middle: tuple[Step, ...] = (Block("M"), *differences, Part(of_middle, middle, d, e, called))
-    parts = (form_middle, form_low, form_high) if called else (form_low, form_high, form_middle)
-    if nested:
-        parts = (form_middle, form_high, form_low)
+    parts = (form_low, form_high, form_middle) if streamed else (form_middle, form_high, form_low)
     for part in parts:
         yield from part
     yield Block("L + H - M")

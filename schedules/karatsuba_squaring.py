@@ -111,7 +111,7 @@ def level(n: int, half: int, levels: int, values: Values) -> Iterator[Step]:
     form_low = (Block("L"), Part(inner, Slice("r", 0, 2 * half), low, low, called, shared))
     form_high = (Block("H"), Part(smaller, Slice("r", 2 * half, 2 * (n - half)), high, high, called, shared))
     form_middle = (Block("M"), Difference("a_lo < a_hi", d, low, high), Part(inner, middle, d, d, called, shared))
-    parts = (form_middle, form_low, form_high) if called else (form_low, form_high, form_middle)
+    parts = (form_middle, form_high, form_low) if called else (form_low, form_high, form_middle)
     for part in parts:
         yield from part
     yield Block("L + H - M")

@@ -12,11 +12,12 @@ import operator
 from collections import deque
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import NamedTuple
 
 from . import beam
 from .code import SPILLED, Arg, CodeError, Function, Memory, Op, Virtual
-from .residence import NEVER, PressureError, Residence, residence
+from .residence import NEVER, PressureError, Residence, residences
 
 __all__ = ["PressureError", "Task", "allocate", "allocate_all", "meeting", "place", "places", "verify"]
 
@@ -60,9 +61,15 @@ def allocate(
     pair to the high one, `chosen` the places of other functions' limbs to registers.  Raises
     PressureError.
     """
-    found = residence(function)
-    task = Task.of(found, prices, pairs, chosen or {})
-    return emit(function, found, best_place(task))
+    placed = [(best_place(Task.of(way, prices, pairs, chosen or {})), way) for way in residences(function)]
+    best, found = min(placed, key=lambda each: each[0].cost)
+    return emit(function, found, best, arrivals(found, chosen or {}))
+
+
+def arrivals(found: Residence, chosen: Mapping[str, str]) -> dict[int, str]:
+    """The registers in which a called function takes or leaves what has its place, by stay."""
+    stays = enumerate(found.stays)
+    return {number: chosen[stay.virtual.place] for number, stay in stays if stay.virtual.place is not None}
 
 
 @dataclass(frozen=True)
@@ -107,9 +114,9 @@ class Task:
             tuple(pairs.get(register) in index for register in registers),
             tuple(prices.get(register, 0) for register in registers),
             {
-                number: index[(chosen or {})[stay.virtual.place]]
-                for number, stay in enumerate(found.stays)
-                if stay.virtual.place is not None
+                number: index[register]
+                for number, register in arrivals(found, chosen or {}).items()
+                if found.opening.get(register, NEVER) <= found.stays[number].birth
             },
         )
 
@@ -220,8 +227,13 @@ def reserved(task: Task, stay: int, free: Sequence[int]) -> list[int]:
     return found
 
 
-def emit(function: Function, found: Residence, placed: Placed) -> Function:
-    """The operations with registers, and with the loads, stores and moves between them."""
+def emit(
+    function: Function, found: Residence, placed: Placed, arrive: Mapping[int, str] = MappingProxyType({})
+) -> Function:
+    """The operations with registers, and with the loads, stores and moves between them.
+
+    What arrives in a register that is not there for limbs is moved at once.
+    """
     registers = list(found.opening)
     where = list(placed.where)
     waiting = deque(placed.moves)
@@ -234,6 +246,12 @@ def emit(function: Function, found: Residence, placed: Placed) -> Function:
             shifts.append(Op("move", (registers[to], registers[where[stay]])))
             where[stay] = to
         names = {virtual: registers[where[stay]] for virtual, stay in found.holds[index].items()}
+        moved = [
+            (virtual, Op("move", (names[virtual], arrive[stay])))
+            for virtual, stay in found.holds[index].items()
+            if found.stays[stay].birth == 2 * index + 1 and arrive.get(stay, names[virtual]) != names[virtual]
+        ]
+        names |= {virtual: str(each.args[1]) for virtual, each in moved}
         args = tuple(names.get(arg, arg) if isinstance(arg, Virtual) else arg for arg in op.args)
         loads = [Op("load", (registers[where[stay]], home)) for stay, home in found.loads[index]]
         moves = [*stores, *shifts, *loads]
@@ -241,7 +259,7 @@ def emit(function: Function, found: Residence, placed: Placed) -> Function:
         if len(moves) > 1:
             moves[-1] = replace(moves[-1], heading="")
             moves[0] = replace(moves[0], heading=op.heading)
-        out += moves
+        out += [*moves, *(each for _, each in moved)]
     return replace(function, ops=tuple(out))
 
 

@@ -70,6 +70,11 @@ def replace(state: State, written: Sequence[Place], left: Sequence[Form], right:
     product = times(state.atoms, grouped(state.atoms, value(state, left)), grouped(state.atoms, value(state, right)))
     limb = state.contract.isa.limb_bits
     digits = state.fresh(product, [limb] * len(written), [1] * len(written))
+    cells = forms([state.memory[place] for place in written])
+    known = {frozenset(cell.items()): digit for cell, digit in zip(cells, digits, strict=True)}
+    for slot, held in enumerate(state.slots):  # limbs that are in registers too
+        if isinstance(held, dict) and held.keys() - {ONE}:
+            state.slots[slot] = known.get(frozenset(held.items()), held)
     state.memory.update(zip(written, digits, strict=True))
 
 

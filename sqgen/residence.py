@@ -25,6 +25,7 @@ class PressureError(UserError):
 
 
 NEVER = 1 << 60  # a time
+SAVED = (2, 1.2)  # how much nearer the next use may be of what is evicted at half the price: both are tried
 
 
 @dataclass
@@ -49,33 +50,50 @@ class Residence:
     opening: dict[str, int] = field(default_factory=dict)  # from when on a register is there
     gaps: dict[str, list[tuple[int, int]]] = field(default_factory=dict)  # from when until when it is not, for a while
 
+    @property
+    def accesses(self) -> int:
+        """Loads and stores that were not there before."""
+        return sum(map(len, (*self.loads, *self.stores)))
+
 
 def residence(function: Function) -> Residence:
-    """Who stays in a register when.  Raises PressureError.
+    """Who stays in a register when, with few loads and stores.  Raises PressureError."""
+    return residences(function)[0]
 
-    Registers that the function lends after the last load from a buffer are there for what comes after it.  There is a
-    frame only if the limbs do not fit without: its pointer is two registers for them then.
+
+def residences(function: Function) -> list[Residence]:
+    """Ways with the fewest loads and stores that were found.  Raises PressureError.
+
+    There is a frame only if the limbs do not fit without: its pointer is two registers for them then.
     """
     if any(op.insn == "spill" for op in function.ops):
         with contextlib.suppress(PressureError):
-            return _lending(function, framed=False)
-    return _lending(function, framed=True)
+            return _fewest(function, framed=False)
+    return _fewest(function, framed=True)
 
 
-def _lending(function: Function, *, framed: bool) -> Residence:
+def _fewest(function: Function, *, framed: bool) -> list[Residence]:
+    ways = [_lending(function, framed, saved) for saved in SAVED]
+    least = min(way.accesses for way in ways)
+    found = [way for way in ways if way.accesses == least]
+    return found[:1] if found[0].stays == found[-1].stays else found
+
+
+def _lending(function: Function, framed: bool, saved: float) -> Residence:
+    """Registers that the function lends after the last load from a buffer are there for what comes after it."""
     lent = [op for op in function.ops if op.insn == "lend"]
-    found = _Residence(function, {}, framed).run()
+    found = _Residence(function, {}, framed, saved).run()
     opening: dict[str, int] = {}
     for op in lent:
         base, *registers = op.args
         last = max((i for i, loads in enumerate(found.loads) if any(m.base == base for _, m in loads)), default=0)
         opening |= {str(register): 2 * last + 1 for register in registers}
-    return _Residence(function, opening, framed).run() if lent else found
+    return _Residence(function, opening, framed, saved).run() if lent else found
 
 
 class _Residence:
-    def __init__(self, function: Function, opening: dict[str, int], framed: bool) -> None:
-        self.function, self.framed = function, framed
+    def __init__(self, function: Function, opening: dict[str, int], framed: bool, saved: float) -> None:
+        self.function, self.framed, self.saved = function, framed, saved
         self.found = Residence(opening=dict.fromkeys(function.pool, 0) | opening)
         self.capacity, self.growing = 0, 0  # registers, and the time when there are more
         self.uses: dict[Virtual, deque[int]] = {}
@@ -202,8 +220,8 @@ class _Residence:
         self.found.stays[self.here.pop(virtual)].death = self.used[virtual] + 1
 
     def evict(self, index: int, pinned: Sequence[Virtual]) -> None:
-        """End the stay of the variable whose next use is farthest away; half as far will do where it need not be stored
-        first, which costs half."""
+        """End the stay of the variable whose next use is farthest away; `saved` times less far will do where it need
+        not be stored first, which costs half."""
         evictable = self.evictable(pinned)
         if not evictable and self.spilling:
             evictable = [v for v in self.here if v not in pinned]
@@ -211,7 +229,9 @@ class _Residence:
             raise PressureError(
                 f"{len(self.here)} limbs are live in {self.capacity} registers at {self.place(index)}", Exit.LIMITS
             )
-        farthest = max(evictable, key=lambda v: ((self.uses[v][0] - index) * (1 if self.unsaved(v) else 2), v.id))
+        farthest = max(
+            evictable, key=lambda v: ((self.uses[v][0] - index) * (1 if self.unsaved(v) else self.saved), v.id)
+        )
         if self.unsaved(farthest):
             if farthest not in self.rooms:
                 self.rooms[farthest] = Memory(SPILLED, self.spilled)
