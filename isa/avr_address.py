@@ -19,7 +19,7 @@ from .avr_registers import POINTERS
 
 REACH = 63  # of a displacement, and of ADIW
 STORES = ("st_", "std_")
-SCRATCH = ("r24", "r25")  # free where a function begins and ends
+SCRATCH = ("r24", "r25")  # free where a function begins
 
 
 def address(ops: Sequence[Op], isa: Isa) -> list[Op]:
@@ -105,7 +105,10 @@ class _Addressing:
         return _reserve(self.frame, op) if self.frame else []
 
     def leave(self, index: int, op: Op) -> list[Op]:
-        return _reserve(-self.frame, op) if self.frame else []
+        """Give the frame back, by way of its own pointer: limbs may be left in all other registers."""
+        if not self.frame:
+            return []
+        return [*self.walkers[SPILLED].to(self.frame - 1, op), *_set_stack_pointer(self.walkers[SPILLED].pointer)]
 
     def look(self, index: int, op: Op) -> list[Op]:
         return stack_pointer_to("Y", op.heading)
@@ -223,11 +226,14 @@ def stack_pointer_to(pointer: str, heading: str = "") -> list[Op]:
 
 
 def _reserve(size: int, op: Op) -> list[Op]:
-    """Lower the stack pointer by `size` bytes, or raise it, with interrupts off while it is half written."""
-    low, high = SCRATCH
+    """Lower the stack pointer by `size` bytes."""
+    return [*stack_pointer_to("scratch", op.heading), *moves("scratch", -size), *_set_stack_pointer("scratch")]
+
+
+def _set_stack_pointer(pointer: str) -> list[Op]:
+    """Write the stack pointer, with interrupts off while it is half written."""
+    low, high = POINTERS.get(pointer, SCRATCH)
     return [
-        *stack_pointer_to("scratch", op.heading),
-        *moves("scratch", -size),
         Op("in_sreg", ("r0",), takes=ANY_FLAGS),
         Op("cli", ()),
         Op("out_sph", (high,)),

@@ -35,7 +35,8 @@ REACHED = 64  # limbs that a pointer reaches without being moved
 SUM, MORE, LESS = 0, 1, 2  # chains: B + C and later W's carry, what else is added, M
 ASIDE = 6  # cycles that a limb of W and of D cost more where they find no register
 LOAD = 2  # cycles
-GROUP = {True: 4, False: 14}  # cycles of a group more to be done in turns, by whether one pointer reaches B and C
+TURN = {True: 1, False: 3}  # of chains that take turns, for each group, by whether one pointer reaches B and C
+GROUP = {True: 4, False: 14}  # of a group more with limbs that are put aside
 
 ADD, SUBTRACT = ("add", "adc"), ("sub", "sbc")
 
@@ -71,8 +72,10 @@ def room(half: int, registers: int) -> tuple[int, int]:
     """(limbs that find no register for long, limbs done at a time) where so many registers are free: what is done at
     a time needs as many again."""
     sizes = range(1, max(2, min(registers, half + 1)))
+    turn = TURN[2 * half <= REACHED]
     return min(
-        ((max(0, half - registers + size), size) for size in sizes), key=lambda way: ASIDE * way[0] + half // way[1]
+        ((max(0, half - registers + size), size) for size in sizes),
+        key=lambda way: ASIDE * way[0] + turn * half // way[1],
     )
 
 

@@ -7,15 +7,15 @@
                    . . L L
 
 With levels > 1 the parts are multiplied in the same way.  An odd number of limbs is split into a larger low half and a
-smaller high one.  The innermost level is formed in place, by rows, its differences modulo a power of two with masks of
-their borrows and its limbs used as they leave, or calls one leaf three times (`parts=calls`); the levels around it
-call it.
+smaller high one.  The innermost level is formed in place, by rows, its differences modulo a power of two with their
+borrows and its limbs used as they leave, or calls one leaf three times (`parts=calls`).  The levels around it call it,
+but the next one may have three of them in place (`parts=nested`).
 
 No branch looks at a sign: M is combined with a mask, which holds all ones if M is to be added.  With `signs=branched`
 one does, at the outermost level alone, for the proof walks every case of a branch: M is added or subtracted in arms of
 their own, which take equally long.
 
-Cost: 3 M(n/2) and about 24 cycles for each limb of a half; called, 52.
+Cost: 3 M(n/2) and about 24 cycles for each limb of a half; 43 with three in place; called, 52.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def level(a: Slice, b: Slice, levels: int, values: Values, branched: bool) -> It
     n = a.count
     half = n - n // 2
     called = levels > IN_ONE[values.word("parts")]
-    streamed = not called and levels == 1
+    streamed = not called and (levels == 1 or n // 2 < FEWEST)
     if branched and not called:
         raise UserError("signs=branched needs parts=calls")
     low, high = (a.part(0, half), b.part(0, half)), (a.part(half, n - half), b.part(half, n - half))
@@ -126,7 +126,7 @@ def level(a: Slice, b: Slice, levels: int, values: Values, branched: bool) -> It
     differences = [Difference("a_lo < a_hi", d, low[0], high[0]), Difference("b_lo < b_hi", e, low[1], high[1])]
     signs = tuple(each.sign for each in differences)
     of_low, of_high, of_middle = (
-        plan(limbs, levels - 1, values) if levels > 1 or called else leaf(limbs, which, values)
+        leaf(limbs, which, values) if streamed else plan(limbs, levels - 1, values)
         for limbs, which in ((half, "L"), (n - half, "H"), (half, "M"))
     )
     form_low: tuple[Step, ...] = (Block("L"), Part(of_low, Slice("r", 0, 2 * half), *low, called))

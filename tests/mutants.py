@@ -24,6 +24,7 @@ FORMS = [
 PARTS = [  # kernels whose parts stand in place, are called, and are put together by loops
     "mul/karatsuba levels=1 parts=inline/32",
     "mul/karatsuba levels=1 parts=calls/32",
+    "mul/karatsuba levels=2 parts=nested/96",
     "sqr/karatsuba levels=1 parts=inline/40",
     "sqr/karatsuba-squaring levels=1 parts=inline/40",
     "sqr/karatsuba-squaring levels=2 parts=calls/64",

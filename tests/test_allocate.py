@@ -8,10 +8,10 @@ import pytest
 from conftest import avr
 
 from sqgen import answers, frame, methods
-from sqgen.allocate import Task, allocate, best_place, place, verify
-from sqgen.code import SPILLED, Code, CodeError, Function, Op
+from sqgen.allocate import Task, allocate, best_place, meeting, place, verify
+from sqgen.code import SPILLED, Builder, Code, CodeError, Function, Label, Memory, Op
 from sqgen.idioms import idioms
-from sqgen.residence import PressureError, residence
+from sqgen.residence import PressureError, Residence, residence, residences
 
 WIDE = {"ends": "10,14,22,30", "orders": "v,i,i,j", "stages": "9,13,21,32"}
 
@@ -109,3 +109,75 @@ def test_a_register_that_holds_another_limb_is_found() -> None:
     verify(function, done)
     with pytest.raises(CodeError):
         verify(function, Function(done.name, wrong, done.pool))
+
+
+def nested(bits: int) -> Function:
+    given = {"levels": "2", "parts": "nested", "recombine": "unrolled"}
+    code: Code = idioms(avr()).lower(methods.plan("mul", bits // 8, "karatsuba", given), avr())
+    return code.functions[0]
+
+
+@pytest.mark.parametrize("bits", [96, 160, 256])
+def test_a_register_that_is_a_pointer_for_a_while_holds_no_limb_then(bits: int) -> None:
+    which = Task.of(residence(nested(bits)), frame.prices(avr(), "speed"), avr().pairs())
+    assert {which.registers[register] for register in which.gaps} >= {"r26", "r27", "r28", "r29", "r30", "r31"}
+    placed = best_place(which)
+    moved = {stay: (2 * time, to) for time, stay, to in placed.moves}
+    for stay, register in enumerate(placed.where):
+        until, to = moved.get(stay, (which.deaths[stay], register))
+        assert not which.gone(register, which.births[stay], until)
+        assert not which.gone(to, until, which.deaths[stay]) or stay not in moved
+
+
+def test_there_is_room_beside_the_pointers_that_are_taken_back() -> None:
+    """Else a limb would have to be in one of them."""
+    function = nested(256)
+    found = residence(function)
+    for time in {begin for gaps in found.gaps.values() for begin, _ in gaps}:
+        there = [r for r, opening in found.opening.items() if opening <= time and not gone(found, r, time)]
+        assert sum(stay.birth <= time < stay.death for stay in found.stays) <= len(there)
+
+
+def gone(found: Residence, register: str, time: int) -> bool:
+    return any(begin <= time < end for begin, end in found.gaps.get(register, ()))
+
+
+def test_of_two_ways_to_evict_the_one_with_fewer_lost_pairs_is_taken() -> None:
+    function, prices, pairs = nested(256), frame.prices(avr(), "speed"), avr().pairs()
+    ways = residences(function)
+    assert len(ways) == 2 and ways[0].accesses == ways[1].accesses
+    costs = [best_place(Task.of(way, prices, pairs)).cost for way in ways]
+    assert costs[0] != costs[1]
+    accesses = sum(op.insn in ("load", "store", "move") for op in allocate(function, prices, pairs).ops)
+    own = sum(op.insn in ("load", "store") for op in function.ops)
+    best = ways[costs.index(min(costs))]
+    moves = len(best_place(Task.of(best, prices, pairs)).moves)
+    assert accesses == own + best.accesses + moves
+
+
+def test_what_is_forgotten_is_saved_first_if_its_value_is_nowhere_else() -> None:
+    build = Builder(avr())
+    limb, room = build.limb("x"), Memory("r", 0)
+    build.emit("ldi", limb, 7)
+    build.mark("room", limb, room)
+    build.mark("forget", limb)
+    build.memory("store", limb, Memory("r", 1))
+    done = allocate(Function("f", tuple(build.ops), ("r16", "r17")), {}, {})
+    assert [(op.insn, op.args[1]) for op in done.ops if op.insn in ("store", "load")] == [
+        ("store", room),
+        ("load", room),
+        ("store", Memory("r", 1)),
+    ]
+
+
+def test_what_arrives_in_a_register_that_is_not_there_for_limbs_is_moved_at_once() -> None:
+    build = Builder(avr())
+    limb = build.limb("x", place=meeting("g", "give", 0))
+    build.mark("rcall", Label("g"), limb, writes=[limb])
+    build.memory("store", limb, Memory("r", 0))
+    function = Function("f", tuple(build.ops), ("r16",))
+    done = allocate(function, {}, {}, {meeting("g", "give", 0): "r28"})
+    assert [(op.insn, op.args) for op in done.ops[:2]] == [("rcall", (Label("g"), "r28")), ("move", ("r16", "r28"))]
+    verify(function, done)
+    there = allocate(function, {}, {}, {meeting("g", "give", 0): "r16"})
+    assert [op.insn for op in there.ops] == ["rcall", "store"]

@@ -7,13 +7,14 @@ import itertools
 
 import pytest
 from conftest import avr, kernel
-from test_parts import CALLED, INLINE, code, given, names
+from test_parts import CALLED, INLINE, NESTED, code, given, names
 
 from sqgen import methods
-from sqgen.code import Builder
+from sqgen.code import Builder, Memory, Virtual
 from sqgen.plan import Strip, cells
 
-Tape = importlib.import_module("sqgen.isa.avr_tape").Tape
+tape_module = importlib.import_module("sqgen.isa.avr_tape")
+Tape, Waiting = tape_module.Tape, tape_module.Waiting
 
 
 # ---- rows in strips -------------------------------------------------------------------------------------------------
@@ -94,3 +95,66 @@ def run_tape(build: Builder) -> list[int | None]:
             found.append(carry if op.takes else None)
             carry = len(found) - 1
     return found
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_carries_that_wait_come_back_the_last_one_first(together: bool) -> None:
+    build = Builder(avr())
+    waiting = Waiting(build, together)
+    x = [build.limb(f"x{index}") for index in range(5)]
+    for limb in x[:3]:
+        waiting.put(build.emit("add", limb, limb))
+    build.emit("and", x[3], waiting.first())
+    build.emit("adc", x[3], x[3], takes=waiting.carry())
+    build.emit("and", x[4], waiting.mask())
+    for ones in itertools.product((0, 0x80), repeat=3):
+        found = run(build, dict(zip(x, (*ones, 0xFF, 0xFF), strict=True)))
+        assert found[x[3]] == (2 * (0xFF if ones[0] else 0) & 0xFF) + (ones[2] > 0)
+        assert found[x[4]] == (0xFF if ones[1] else 0)
+
+
+def run(build: Builder, values: dict[Virtual, int]) -> dict[Virtual, int]:
+    """The values of all variables after what was built, which is made of instructions with one carry."""
+    carry = 0
+    for op in build.ops:
+        to, *others = op.args
+        assert isinstance(to, Virtual)
+        (other,) = others or [to]
+        assert isinstance(other, Virtual)
+        match op.insn:
+            case "add" | "adc":
+                total = values[to] + values[other] + (carry if op.insn == "adc" else 0)
+                values[to], carry = total & 0xFF, total >> 8
+            case "sbc":
+                values[to] = 0xFF if carry else 0
+            case "ror" | "lsr":
+                total = values[to] | (carry << 8 if op.insn == "ror" else 0)
+                values[to], carry = total >> 1, total & 1
+            case "mov":
+                values[to] = values[other]
+            case "and":
+                values[to] &= values[other]
+    return values
+
+
+# ---- two levels in place --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("bits", [96, 160, 256])
+def test_the_upper_half_of_l_is_not_stored_before_the_sums(bits: int) -> None:
+    half = bits // 16
+    (function,) = code(("mul", "karatsuba", bits, NESTED)).code.functions
+    last = max(index for index, op in enumerate(function.ops) if "L + H - M" in op.heading)
+    low = max(index for index, op in enumerate(function.ops) if op.heading.startswith("L\n"))
+    stored = [op.args[1] for op in function.ops[low:last] if op.insn == "store"]
+    assert stored == [Memory("r", column) for column in range(half)]
+
+
+def test_a_level_takes_the_highest_limbs_of_l_from_registers() -> None:
+    made = code(("mul", "karatsuba", 512, "levels=3 parts=nested recombine=unrolled"))
+    entry, inner = made.code.functions
+    (given,) = (op.args for op in inner.ops if op.insn == "give")
+    calls = [op for op in entry.ops if op.insn == "rcall"]
+    assert len(given) == 16 and [len(op.writes) for op in calls] == [0, 0, len(given)]
+    loaded = {str(op.args[1]) for op in entry.ops[entry.ops.index(calls[-1]) :] if op.insn == "load"}
+    assert sum(f"r[{limb}]" in loaded for limb in range(48, 64)) == 1  # as many as pay: one group more costs as much

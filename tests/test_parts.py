@@ -32,6 +32,7 @@ INLINE = "levels=1 parts=inline"
 CALLED = "levels=1 parts=calls recombine=unrolled"
 TWICE = "levels=2 parts=calls recombine=unrolled"
 MIXED = "levels=2 parts=inline recombine=unrolled"  # the outer level calls, the inner one is in place
+NESTED = "levels=2 parts=nested recombine=unrolled"  # both in place
 LOOPED = "levels=1 parts=calls recombine=looped"
 SHARED = "levels=1 parts=shared"  # in place, with a function on registers for the squares
 SMALL = "levels=2 parts=shared recombine=looped turn=4"
@@ -47,6 +48,9 @@ SAMPLE: list[Form] = [
     *(
         ("mul", "karatsuba", bits, INLINE) for bits in (96, 128, 144, 152, 192)
     ),  # the last three with limbs on the stack
+    *(("mul", "karatsuba", bits, NESTED) for bits in (80, 96, 104, 112, 120, 160, 200, 256)),  # the first too small
+    ("sqr", "karatsuba", 144, NESTED),
+    ("mul", "karatsuba", 344, "levels=3 parts=nested recombine=unrolled"),
     ("mul", "karatsuba", 64, TWICE),
     ("mul", "karatsuba", 64, "levels=3"),
     ("mul", "karatsuba", 128, LOOPED),
@@ -68,7 +72,8 @@ SAMPLE: list[Form] = [
 FORMS = {
     form
     for op, method in METHODS
-    for bits, parameters in itertools.product([*ODD, 256], [INLINE, CALLED, TWICE, MIXED, LOOPED, "levels=3"])
+    for bits, parameters in itertools.product([*ODD, 256], [INLINE, CALLED, TWICE, MIXED, NESTED, LOOPED, "levels=3"])
+    if parameters != NESTED or method == "karatsuba"
     for form in [(op, method, bits, parameters)]
 }
 FORMS |= {("sqr", "karatsuba-squaring", bits, form) for bits in (*ODD, 256) for form in (SHARED, SMALL)}
@@ -377,8 +382,8 @@ def test_calls_of_its_own_are_resolved_and_foreign_ones_are_refused(tmp_path: Pa
 @pytest.mark.parametrize(
     ("form", "says"),
     [
-        *((("mul", "karatsuba", bits, INLINE), "limbs are live in .* choose parts=calls") for bits in (256, 512)),
-        (("sqr", "hybrid-karatsuba", 512, INLINE), "limbs are live in .* choose parts=calls"),
+        *((("mul", "karatsuba", bits, INLINE), "limbs are live in .* choose parts=calls") for bits in (264, 512)),
+        (("sqr", "hybrid-karatsuba", 640, INLINE), "limbs are live in .* choose parts=calls"),
         (("sqr", "karatsuba-squaring", 512, INLINE), "limbs are live in .* choose parts=calls"),
     ],
     ids=str,
