@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .statements import Equation, Zero
-from .table import Insn, Isa
+from .table import Insn, Isa, OperandValue
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Label:
 
 ANY_FLAGS = (Flag(0, "any"),)  # taken by an operation that takes the flags as they are
 
-Arg = Virtual | Memory | Label | str | int
+Arg = Virtual | Memory | Label | OperandValue
 
 
 @dataclass(frozen=True)

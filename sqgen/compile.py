@@ -132,7 +132,7 @@ def layout(functions: Sequence[Function], isa: Isa) -> tuple[Line, ...]:
             labels.append(str(op.args[0]))
             continue
         target = _target(name, op, places)
-        operands = tuple(arg for arg in op.args if isinstance(arg, str | int))
+        operands = tuple(arg for arg in op.args if isinstance(arg, str | int | tuple))
         if target:
             operands = (*operands, places[target] - at - isa.insns[op.insn].size)
         lines.append(Line(Instr(isa.insns[op.insn], operands), op.heading, op.comment, tuple(labels), target))
@@ -169,7 +169,8 @@ def _reaches(name: str, op: Op, at: int, places: Mapping[str, int], isa: Isa) ->
 def _within(op: Op, at: int, isa: Isa, target: int) -> bool:
     """Whether a jump, branch or call at `at` reaches an address."""
     operand = isa.insns[op.insn].operands[-1]
-    return operand.low <= (target - at - isa.insns[op.insn].size) // operand.scale < -operand.low
+    distance = target - at - isa.insns[op.insn].size - operand.bias
+    return operand.low <= distance // operand.scale < -operand.low
 
 
 def _nearest(

@@ -19,7 +19,7 @@ def written(ops: Sequence[Op], isa: Isa) -> tuple[str, ...]:
     for op in ops:
         if op.insn not in isa.insns or isa.insns[op.insn].control:
             continue
-        instr = Instr(isa.insns[op.insn], tuple(arg for arg in op.args if isinstance(arg, str | int)))
+        instr = Instr(isa.insns[op.insn], tuple(arg for arg in op.args if isinstance(arg, str | int | tuple)))
         places = instr.places(isa)
         for name in _outputs(instr.insn):
             found.update(places[name])

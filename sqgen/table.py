@@ -21,26 +21,44 @@ class TableError(ValueError):
     """A table that contradicts itself; a fault of the table, not of the user."""
 
 
+OperandValue = str | int | tuple[str, ...]  # a register, a number, or a list of registers
+
+
 @dataclass(frozen=True)
 class RegisterClass:
-    """Registers an operand may name, in the order of their codes; `limbs` consecutive registers each."""
+    """Registers an operand may name, in the order of their `codes`; `limbs` consecutive registers each."""
 
     name: str
     registers: tuple[str, ...]
+    codes: tuple[int, ...]
     limbs: int
+
+    def code(self, register: str) -> int:
+        """The register's code; ValueError if it is not in the class."""
+        return self.codes[self.registers.index(register)]
+
+    def named(self, code: int) -> str | None:
+        """The register of that code, None if there is none."""
+        return self.registers[self.codes.index(code)] if code in self.codes else None
 
 
 @dataclass(frozen=True)
 class Operand:
-    """One operand: a register of a class, an immediate low..high, or a branch target of `bits` x `scale` bytes."""
+    """One operand: a register of a class, an immediate, a branch target, or a list of registers of a class.
+
+    Immediates are low..high in steps of `scale`; targets are counted in units of `scale` bytes from `bias` bytes behind
+    the next instruction; a list has at least `least` registers, and a bit for each code.
+    """
 
     name: str
-    kind: str  # "register", "immediate" or "target"
+    kind: str  # "register", "immediate", "target" or "list"
     role: str = "in"  # "in", "out" or "inout", for registers
     cls: RegisterClass | None = None
     low: int = 0
     high: int = 0
     scale: int = 1
+    bias: int = 0
+    least: int = 0
 
 
 @dataclass(frozen=True)
@@ -55,7 +73,7 @@ class Field:
 class Insn:
     """One instruction of the table.
 
-    `unit`: the isa's `code_unit`; `apart`: operand -> the wide register that it must not be part of.
+    `unit`: the isa's `code_unit`; `apart`: operand -> the wide register, or other operand, that it must not be part of.
     """
 
     name: str

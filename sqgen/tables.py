@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 from .errors import UserError
 from .meaning import Meaning
 from .places import folder
-from .statements import MeaningError, parse
+from .statements import MeaningError, count_of, parse
 from .table import (
     Abi,
     Assembler,
@@ -31,6 +31,7 @@ from .table import (
 
 TABLES = folder("isa")
 ROLES = ("in", "out", "inout")
+HOLE = "_"
 
 
 def isa_names() -> list[str]:
@@ -66,6 +67,12 @@ def _expand(ranges: str | list[str]) -> tuple[str, ...]:
     return tuple(f"{prefix}{number}" for number in range(int(first), int(last) + 1, int(step or 1)))
 
 
+def _register_class(name: str, names: Sequence[str], limbs: int) -> RegisterClass:
+    """A class of registers; `HOLE` stands where a code stands for none."""
+    codes = tuple(code for code, register in enumerate(names) if register != HOLE)
+    return RegisterClass(name, tuple(names[code] for code in codes), codes, limbs)
+
+
 class _Loader:
     """Turns the TOML document into an Isa."""
 
@@ -80,7 +87,7 @@ class _Loader:
         self.widths = tuple(1 if name in self.flags else limb for name in names)
         self.wide = {name: tuple(parts) for name, parts in raw.get("wide", {}).items()}
         self.classes = {
-            name: RegisterClass(name, _expand(entry["registers"]), entry.get("limbs", 1))
+            name: _register_class(name, _expand(entry["registers"]), entry.get("limbs", 1))
             for name, entry in raw["classes"].items()
         }
         self.timings = {
@@ -189,15 +196,21 @@ class _Loader:
     def operand(self, insn: str, name: str, text: str) -> Operand:
         words = text.split()
         if words[0] == "target":
-            return Operand(name, "target", low=-(1 << (int(words[1]) - 1)), scale=int(words[2]))
+            bits, scale, bias = (int(word) for word in (*words[1:], "0")[:3])
+            return Operand(name, "target", low=-(1 << (bits - 1)), scale=scale, bias=bias)
         if ".." in words[0]:
-            low, high = words[0].split("..")
-            return Operand(name, "immediate", low=int(low), high=int(high))
+            ends, _, step = words[0].partition(":")
+            low, high = (int(end) for end in ends.split(".."))
+            return Operand(name, "immediate", low=low, high=high, scale=int(step or 1))
+        kind, least = "register", 0
+        if words[0] == "list":
+            kind, least = "list", int(words[3])
+            words = words[1:]
         if words[0] not in self.classes:
             raise TableError(f"instruction {insn}: operand {name} names the unknown class {words[0]}")
         if words[1] not in ROLES:
             raise TableError(f"instruction {insn}: operand {name} is none of {', '.join(ROLES)}")
-        return Operand(name, "register", words[1], self.classes[words[0]])
+        return Operand(name, kind, words[1], self.classes[words[0]], least=least)
 
 
 def _encoding(name: str, text: str, operands: tuple[Operand, ...]) -> tuple[int, int, int, tuple[Field, ...]]:
@@ -231,9 +244,13 @@ def _check(insn: Insn, isa: Isa) -> None:
             refuse(f"{flag} is no flag")
     for field in insn.fields:
         operand = insn.operand(field.operand)
-        codes = len(operand.cls.registers) if operand.cls else operand.high - operand.low + 1
-        if operand.kind == "target":
+        if operand.cls:
+            codes = max(operand.cls.codes) + 1
+            codes = 1 << codes if operand.kind == "list" else codes
+        elif operand.kind == "target":
             codes = -2 * operand.low
+        else:
+            codes = (operand.high - operand.low) // operand.scale + 1
         if codes > 1 << len(field.bits):
             refuse(f"{len(field.bits)} bits do not hold operand {operand.name}")
     for timing in isa.timings.values():
@@ -251,11 +268,14 @@ def _check(insn: Insn, isa: Isa) -> None:
 def _execute_once(insn: Insn, isa: Isa, end: str) -> None:
     """Execute the meaning on zeros, immediates at their lowest or highest, to see that names and digits fit."""
     places = dict(insn.places)
+    immediates: dict[str, int] = {}
     for operand in insn.operands:
         if operand.cls:
             first = isa.slots[operand.cls.registers[0]]
             places[operand.name] = tuple(range(first, first + operand.cls.limbs))
-    immediates = {operand.name: getattr(operand, end) for operand in insn.operands if not operand.cls}
+            immediates[count_of(operand.name)] = 1
+        else:
+            immediates[operand.name] = getattr(operand, end)
     Meaning(insn.statements, places, immediates, isa.widths).run(_Zeros())
 
 
