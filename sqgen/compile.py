@@ -69,7 +69,7 @@ def compile_plan(plan: Plan, isa: Isa, goal: str = "speed") -> Compiled:
         allocate.verify(function, done)
     registers = rules.finish(Code(tuple(allocated)), isa)
     written = frame.written([op for function in registers.functions for op in function.ops], isa)
-    before, after = rules.frame([register for register in written if register in isa.abi.callee_saved])
+    before, after = rules.frame([register for register in written if register in isa.abi.saved])
     entry, *others = registers.functions
     framed = replace(entry, ops=(*before, *entry.ops, *after))
     lines = layout([framed, *others], isa)

@@ -150,12 +150,21 @@ class Compiler:
 
 @dataclass(frozen=True)
 class Abi:
-    """A calling convention: argument registers (low limb first), kept registers, registers zero on return."""
+    """A calling convention: argument registers (low limb first), kept registers, registers zero on return.
+
+    `link`: the register in which a function finds its return address, "" if that is on the stack.
+    """
 
     name: str
     arguments: tuple[tuple[str, ...], ...]
     callee_saved: tuple[str, ...]
     zero_on_return: tuple[str, ...]
+    link: str
+
+    @property
+    def saved(self) -> frozenset[str]:
+        """Registers that a function which writes them has to save."""
+        return frozenset((*self.callee_saved, self.link))
 
 
 @dataclass(frozen=True, eq=False)

@@ -132,6 +132,7 @@ class _Loader:
                 tuple(tuple(group) for group in abi["arguments"]),
                 _expand(abi["callee_saved"]),
                 tuple(abi.get("zero_on_return", ())),
+                abi.get("link", ""),
             ),
             timings=self.timings,
             cores=cores,
@@ -231,6 +232,16 @@ def _encoding(name: str, text: str, operands: tuple[Operand, ...]) -> tuple[int,
     return bits, fixed, mask, tuple(Field(letter, tuple(found)) for letter, found in where.items())
 
 
+def _codes(operand: Operand) -> int:
+    """How many codes an operand needs."""
+    if operand.cls:
+        codes = max(operand.cls.codes) + 1
+        return 1 << codes if operand.kind == "list" else codes
+    if operand.kind == "target":
+        return -2 * operand.low
+    return (operand.high - operand.low) // operand.scale + 1
+
+
 def _check(insn: Insn, isa: Isa) -> None:
     """Raise TableError where an entry contradicts itself or the rest of its table."""
 
@@ -239,19 +250,14 @@ def _check(insn: Insn, isa: Isa) -> None:
 
     if insn.bits % (8 * insn.unit):
         refuse(f"{insn.bits} bits are no whole number of units of {insn.unit} bytes")
-    for flag in (*insn.clobbers, *insn.control[1:2]):
+    for flag in (*insn.clobbers, *(insn.control[1:2] if insn.control[:1] == ("branch",) else ())):
         if flag not in isa.flags:
             refuse(f"{flag} is no flag")
+    if insn.control[:1] == ("return",) and isa.abi.link and len(insn.control) < 2:
+        refuse("it does not say which register has the return address")
     for field in insn.fields:
         operand = insn.operand(field.operand)
-        if operand.cls:
-            codes = max(operand.cls.codes) + 1
-            codes = 1 << codes if operand.kind == "list" else codes
-        elif operand.kind == "target":
-            codes = -2 * operand.low
-        else:
-            codes = (operand.high - operand.low) // operand.scale + 1
-        if codes > 1 << len(field.bits):
+        if _codes(operand) > 1 << len(field.bits):
             refuse(f"{len(field.bits)} bits do not hold operand {operand.name}")
     for timing in isa.timings.values():
         if timing.name not in insn.cycles and timing.like not in insn.cycles:
