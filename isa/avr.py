@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from sqgen.code import Code, Function, Op, check_flags
 from sqgen.plan import Plan
-from sqgen.table import Isa
+from sqgen.table import Core, Isa
 
 from .avr_address import address
 from .avr_parts import Module
@@ -21,12 +21,12 @@ PARTS = True
 RUNS = True
 
 
-def lower(plan: Plan, isa: Isa) -> Code:
+def lower(plan: Plan, isa: Isa, core: Core) -> Code:
     """The plan as functions on virtual registers, the entry first."""
     return Module(isa).code(plan)
 
 
-def finish(code: Code, isa: Isa) -> Code:
+def finish(code: Code, isa: Isa, core: Core) -> Code:
     """After allocation: addresses for `load` and `store`, frames, and MOVW where two limbs move together."""
     functions = []
     for function in code.functions:

@@ -12,7 +12,7 @@ from .encode import EncodeError, Instr, assemble
 from .errors import Exit, UserError
 from .idioms import Idioms, idioms
 from .plan import Plan, Run
-from .table import Isa
+from .table import Core, Isa
 
 ROOM = 64  # bytes that may come in between when jumps by the way are added
 PROGRESS = 256  # bytes that a jump by the way must gain, lest jumps stand beside each other without end
@@ -51,23 +51,23 @@ class Compiled:
         return not any(line.target for line in self.lines)
 
 
-def compile_plan(plan: Plan, isa: Isa, goal: str = "speed") -> Compiled:
-    """Bytes for a plan, not yet proved.  With the goal `speed` saved registers cost nothing.
+def compile_plan(plan: Plan, isa: Isa, goal: str = "speed", core: Core | None = None) -> Compiled:
+    """Bytes for a plan on a core, or the default one, not yet proved.  For the goal `speed` saved registers are free.
 
     Raises PressureError where the registers do not suffice, UserError for parts that the instruction set's idioms
     cannot form, or that lie too far apart.
     """
-    rules = idioms(isa)
+    rules, core = idioms(isa), core or isa.core(isa.default_core)
     if not forms(rules, plan):
         raise unformed(rules, plan, isa)
-    code = rules.lower(plan, isa)
+    code = rules.lower(plan, isa, core)
     try:
-        allocated = allocate.allocate_all(code.functions, frame.prices(isa, goal), isa.pairs())
+        allocated = allocate.allocate_all(code.functions, frame.prices(isa, goal, core), isa.pairs())
     except allocate.PressureError as error:
         raise allocate.PressureError(f"{error}; choose {remedy(plan)} or a smaller size", Exit.LIMITS) from None
     for function, done in zip(code.functions, allocated, strict=True):
         allocate.verify(function, done)
-    registers = rules.finish(Code(tuple(allocated)), isa)
+    registers = rules.finish(Code(tuple(allocated)), isa, core)
     written = frame.written([op for function in registers.functions for op in function.ops], isa)
     before, after = rules.frame([register for register in written if register in isa.abi.saved])
     entry, *others = registers.functions

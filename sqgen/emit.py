@@ -120,7 +120,12 @@ def facts(kernel: Kernel) -> dict[str, Any]:
         "return_address": spec.core.pc_limbs * isa.limb_bits // 8,
         "bytes": kernel.size,
         "cycles": [
-            (timing.title, price.call, price.body, f"confirmed in {timing.confirmed}" if timing.confirmed else "model")
+            (
+                timing.title,
+                price.call,
+                price.body,
+                f"confirmed in {timing.confirmed}" if timing.confirmed else timing.basis,
+            )
             for timing, price in kernel.prices
         ],
         "method": textwrap.wrap(

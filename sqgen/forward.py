@@ -450,7 +450,7 @@ class Machine:
             raise Refused("the walk leaves the code")
         instr = decode(self.isa, self.image, self.at)
         insn = instr.insn
-        if insn.name in self.core.lacks or not insn.constant_time:
+        if insn.name in self.core.lacks or not self.isa.constant_time(insn, self.core):
             raise Refused(f"{self.core.name} has no {insn.name}, or its time depends on operands")
         self.pushed, self.touched = [], []
         instr.meaning(self.isa).run(self)

@@ -10,7 +10,7 @@ from typing import Protocol, cast
 
 from .code import Code, Op
 from .plan import Plan
-from .table import Isa
+from .table import Core, Isa
 from .tables import TABLES
 
 
@@ -21,8 +21,8 @@ class Idioms(Protocol):
     PARTS: bool  # whether it can form a product of parts: differences, calls, Karatsuba's last step
     RUNS: bool  # whether it can add several products in one carry run
 
-    def lower(self, plan: Plan, isa: Isa) -> Code: ...
-    def finish(self, code: Code, isa: Isa) -> Code: ...
+    def lower(self, plan: Plan, isa: Isa, core: Core) -> Code: ...
+    def finish(self, code: Code, isa: Isa, core: Core) -> Code: ...
     def floor(self, op: str, limbs: int) -> Mapping[str, int]: ...
     def frame(self, saved: Sequence[str]) -> tuple[list[Op], list[Op]]: ...
 

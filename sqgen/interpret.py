@@ -9,8 +9,9 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Iterator, Sequence
 
+from . import timing
 from .contract import Contract
-from .encode import DecodeError, decode
+from .encode import DecodeError, Instr, decode
 from .table import Core, Isa
 
 STEPS = 2_000_000  # instructions that a call executes at most
@@ -32,6 +33,7 @@ class Machine:
         self.slots = [0] * len(isa.slots)
         self.memory = bytearray(memory_bytes)
         self.cycles = 0
+        self.before: Instr | None = None  # the instruction that was executed last
         pointer = isa.stack_pointer
         self.stack = isa.wide.get(pointer, (pointer,)) if pointer else ()
         self.frames: dict[int, tuple[int, bytes]] = {}  # by stack pointer: where a return goes, what stands there
@@ -104,7 +106,8 @@ class Machine:
         """Execute the instruction at `at`; the next one's offset, None for a return."""
         instr = decode(self.isa, image, at)
         insn = instr.insn
-        self.cycles += self.isa.cycles(insn, self.core)
+        self.cycles += timing.cost(self.isa, self.core, instr, self.before)
+        self.before = instr
         instr.meaning(self.isa).run(self)
         following = at + insn.size
         if not insn.control:
@@ -121,7 +124,7 @@ class Machine:
             return target
         if insn.control[0] == "branch" and self.slots[self.isa.slots[insn.control[1]]] != int(insn.control[2]):
             return following
-        self.cycles += insn.taken
+        self.cycles += self.isa.by_timing(insn.taken, self.core)
         return target
 
     def enter(self, following: int) -> None:

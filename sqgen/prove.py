@@ -185,7 +185,7 @@ class _Proof:
         """Raises Refused for an instruction that must not occur, wherever it does."""
         if instr.insn.name in self.core.lacks:
             raise Refused(f"{self.core.name} has no such instruction")
-        if not instr.insn.constant_time:
+        if not self.isa.constant_time(instr.insn, self.core):
             raise Refused(f"not constant-time on {self.core.name}")
 
     def plain(self, state: State, instr: Instr) -> None:

@@ -86,7 +86,7 @@ class Job:
     def task(self, given: Given) -> tuple[int, Task]:
         """(cycles without what places cost, what is to be placed).  Raises UserError."""
         which, core = self.isa, self.core
-        (function,) = idioms(which).lower(self.plan(given), which).functions
+        (function,) = idioms(which).lower(self.plan(given), which, core).functions
         found = residence(function)
         task = Task.of(found, frame.prices(which, self.goal, core), which.pairs())
         load, store = (access(which, core, kind) for kind in ("load", "store"))

@@ -73,6 +73,10 @@ class Field:
 class Insn:
     """One instruction of the table.
 
+    By timing column: `cycles` alone and not branching, `each` register of a list more, `taken` more for a branch that
+    is taken, `chained` right behind an instruction of the same `chain` that does not write what this one reads;
+    `variable` are the columns in which they depend on operands.
+
     `unit`: the isa's `code_unit`; `apart`: operand -> the wide register, or other operand, that it must not be part of.
     """
 
@@ -91,10 +95,13 @@ class Insn:
     mask: int
     fields: tuple[Field, ...]
     cycles: Mapping[str, int]
-    taken: int
+    each: Mapping[str, int]
+    chain: str
+    chained: Mapping[str, int]
+    taken: Mapping[str, int]
     kind: str
     frame: str
-    constant_time: bool
+    variable: frozenset[str]
     places: Mapping[str, tuple[int, ...]]
 
     @property
@@ -108,22 +115,28 @@ class Insn:
 
 @dataclass(frozen=True)
 class Core:
-    """One processor: its timing column, the limbs a call pushes, the instructions it lacks."""
+    """One processor: its timing column, the limbs a call pushes, the instructions it lacks.
+
+    `without` is how the table says these, by name or by feature.
+    """
 
     name: str
     timing: str
     pc_limbs: int
-    lacks: tuple[str, ...]
+    lacks: frozenset[str]
+    without: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Timing:
-    """A column of the cycle table: `like` where it says nothing, the simulator that agrees with it ("" for none)."""
+    """A column of the cycle table: `like` where it says nothing, the simulator that agrees with it ("" for none), and
+    what the figures are otherwise called."""
 
     name: str
     title: str
     like: str
     confirmed: str
+    basis: str
 
 
 @dataclass(frozen=True)
@@ -226,11 +239,19 @@ class Isa:
         return {low: above[low] for low in self.registers if low in lows}
 
     def cycles(self, insn: Insn, core: Core) -> int:
-        """Cycles of one execution on that core, a branch not taken."""
+        """Cycles of one execution on that core, alone, a branch not taken."""
+        return self.by_timing(insn.cycles, core)
+
+    def by_timing(self, figures: Mapping[str, int], core: Core) -> int:
+        """The figure of a core's timing column."""
         timing = core.timing
-        while timing not in insn.cycles:
+        while timing not in figures:
             timing = self.timings[timing].like
-        return insn.cycles[timing]
+        return figures[timing]
+
+    def constant_time(self, insn: Insn, core: Core) -> bool:
+        """Whether its cycles on that core are the same for all operands."""
+        return core.timing not in insn.variable
 
     def require(self, core: Core, insns: Iterable[str]) -> None:
         """UserError if the core lacks one of these instructions."""

@@ -91,7 +91,7 @@ class _Loader:
             for name, entry in raw["classes"].items()
         }
         self.timings = {
-            name: Timing(name, entry["title"], entry.get("like", ""), entry["confirmed"])
+            name: Timing(name, entry["title"], entry.get("like", ""), entry["confirmed"], entry.get("basis", "model"))
             for name, entry in raw["timing"].items()
         }
 
@@ -99,7 +99,9 @@ class _Loader:
         raw = self.raw
         ((abi_name, abi),) = raw["abi"].items()
         cores = {
-            name: Core(name, entry["timing"], entry.get("pc_limbs", 0), tuple(entry.get("lacks", ())))
+            name: Core(
+                name, entry["timing"], entry.get("pc_limbs", 0), self.lacks(entry), tuple(entry.get("lacks", ()))
+            )
             for name, entry in raw["cores"].items()
         }
         stack = raw.get("stack", {})
@@ -156,12 +158,22 @@ class _Loader:
             widths=self.widths,
         )
 
+    def lacks(self, core: dict[str, Any]) -> frozenset[str]:
+        """The instructions that a core lacks, which are named one by one or by the feature they belong to."""
+        words = set(core.get("lacks", ()))
+        features = {name: entry.get("feature", "") for name, entry in self.raw["insn"].items()}
+        unknown = words - features.keys() - set(features.values())
+        if unknown:
+            raise TableError(f"a core lacks {', '.join(sorted(unknown))}, which is neither instruction nor feature")
+        return frozenset(name for name, feature in features.items() if name in words or feature in words)
+
+    def figures(self, given: int | dict[str, int]) -> dict[str, int]:
+        """Figures by timing column, where one number stands for all."""
+        return dict.fromkeys(self.timings, given) if isinstance(given, int) else given
+
     def insn(self, name: str, entry: dict[str, Any]) -> Insn:
         operands = tuple(self.operand(name, letter, text) for letter, text in entry.get("operands", {}).items())
         bits, fixed, mask, fields = _encoding(name, entry["encoding"], operands)
-        cycles = entry.get("cycles", 1)
-        if isinstance(cycles, int):
-            cycles = dict.fromkeys(self.timings, cycles)
         lines = tuple(entry.get("meaning", ()))
         statements = tuple(parse(line) for line in lines)
         return Insn(
@@ -179,11 +191,14 @@ class _Loader:
             fixed=fixed,
             mask=mask,
             fields=fields,
-            cycles=cycles,
-            taken=entry.get("taken", 0),
+            cycles=self.figures(entry.get("cycles", 1)),
+            each=self.figures(entry.get("each", 0)),
+            chain=entry.get("chain", ""),
+            chained=self.figures(entry.get("chained", entry.get("cycles", 1))),
+            taken=self.figures(entry.get("taken", 0)),
             kind=entry["class"],
             frame=entry.get("frame", ""),
-            constant_time=entry.get("constant_time", True),
+            variable=frozenset(entry.get("variable_time", ())),
             places=self.places(),
         )
 
@@ -232,6 +247,15 @@ def _encoding(name: str, text: str, operands: tuple[Operand, ...]) -> tuple[int,
     return bits, fixed, mask, tuple(Field(letter, tuple(found)) for letter, found in where.items())
 
 
+def _unpriced(insn: Insn, isa: Isa) -> str:
+    """A timing column that the instruction has no figure for, or that is none; "" if all is well."""
+    for timing in isa.timings.values():
+        for figures in (insn.cycles, insn.each, insn.chained, insn.taken):
+            if timing.name not in figures and timing.like not in figures:
+                return timing.name
+    return min(insn.variable - isa.timings.keys(), default="")
+
+
 def _codes(operand: Operand) -> int:
     """How many codes an operand needs."""
     if operand.cls:
@@ -259,9 +283,8 @@ def _check(insn: Insn, isa: Isa) -> None:
         operand = insn.operand(field.operand)
         if _codes(operand) > 1 << len(field.bits):
             refuse(f"{len(field.bits)} bits do not hold operand {operand.name}")
-    for timing in isa.timings.values():
-        if timing.name not in insn.cycles and timing.like not in insn.cycles:
-            refuse(f"no cycles for {timing.name}")
+    if unpriced := _unpriced(insn, isa):
+        refuse(f"no cycles for {unpriced}")
     try:
         for end in ("low", "high"):
             _execute_once(insn, isa, end)

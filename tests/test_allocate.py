@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from conftest import avr
+from conftest import avr, core
 
 from sqgen import answers, frame, methods
 from sqgen.allocate import Task, allocate, best_place, place, verify
@@ -17,7 +17,7 @@ WIDE = {"ends": "10,14,22,30", "orders": "v,i,i,j", "stages": "9,13,21,32"}
 
 
 def lowered(bits: int, method: str, **parameters: str) -> Function:
-    code: Code = idioms(avr()).lower(methods.plan("sqr", bits // 8, method, parameters), avr())
+    code: Code = idioms(avr()).lower(methods.plan("sqr", bits // 8, method, parameters), avr(), core())
     return code.functions[0]
 
 
