@@ -65,7 +65,7 @@ class Instr:
         for operand, value in zip(self.insn.operands, self.operands, strict=True):
             values[operand.name] = ", ".join(value) if isinstance(value, tuple) else value
             if operand.kind == "target" and isinstance(value, int):
-                values[operand.name] = f".{value:+d}"
+                values[operand.name] = f".{value if self.insn.dot_is_next else value + self.insn.size:+d}"
         if self.insn.same and len(set(self.operands)) == 1:
             return self.insn.same.format(**values)
         return self.insn.syntax.format(**values)
@@ -103,10 +103,10 @@ def _code(operand: Operand, value: OperandValue, bits: int) -> int:
         if rest or not operand.low <= number < -operand.low:
             raise EncodeError(f"target {value:+d} is out of reach")
         return number & ((1 << bits) - 1)
-    if not operand.low <= value <= operand.high or (value - operand.low) % operand.scale:
+    if not operand.low <= value <= operand.high or value % operand.scale:
         steps = f" in steps of {operand.scale}" if operand.scale > 1 else ""
         raise EncodeError(f"{value} is not in {operand.low}..{operand.high}{steps}")
-    return (value - operand.low) // operand.scale
+    return value // operand.scale
 
 
 def _value(operand: Operand, code: int, bits: int) -> OperandValue | None:
@@ -119,8 +119,8 @@ def _value(operand: Operand, code: int, bits: int) -> OperandValue | None:
         return operand.cls.named(code)
     if operand.kind == "target":
         return (code - (1 << bits) if code >> (bits - 1) else code) * operand.scale + operand.bias
-    value = code * operand.scale + operand.low
-    return value if value <= operand.high else None
+    value = code * operand.scale
+    return value if operand.low <= value <= operand.high else None
 
 
 def encode(instr: Instr) -> bytes:

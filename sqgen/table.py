@@ -77,7 +77,8 @@ class Insn:
     is taken, `chained` right behind an instruction of the same `chain` that does not write what this one reads;
     `variable` are the columns in which they depend on operands.
 
-    `unit`: the isa's `code_unit`; `apart`: operand -> the wide register, or other operand, that it must not be part of.
+    `unit`: the isa's `code_unit`; `dot_is_next`: whether `.` means the next instruction; `apart`: operand -> the wide
+    register, or other operand, that it must not be part of.
     """
 
     name: str
@@ -91,6 +92,7 @@ class Insn:
     control: tuple[str, ...]
     bits: int
     unit: int
+    dot_is_next: bool
     fixed: int
     mask: int
     fields: tuple[Field, ...]
@@ -141,12 +143,16 @@ class Timing:
 
 @dataclass(frozen=True)
 class Assembler:
-    """A command line that assembles a `.S` file: a program, or a Python module run as one."""
+    """A command line that assembles a `.S` file: a program, or a Python module run as one.
+
+    `names`: cores that it knows by another name.
+    """
 
     name: str
     module: str
     command: tuple[str, ...]
     package: str
+    names: Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -165,7 +171,8 @@ class Compiler:
 class Abi:
     """A calling convention: argument registers (low limb first), kept registers, registers zero on return.
 
-    `link`: the register in which a function finds its return address, "" if that is on the stack.
+    `link`: the register in which a function finds its return address, "" if that is on the stack; `cfi`: whether files
+    say how to unwind.
     """
 
     name: str
@@ -173,6 +180,7 @@ class Abi:
     callee_saved: tuple[str, ...]
     zero_on_return: tuple[str, ...]
     link: str
+    cfi: bool
 
     @property
     def saved(self) -> frozenset[str]:

@@ -135,11 +135,18 @@ class _Loader:
                 _expand(abi["callee_saved"]),
                 tuple(abi.get("zero_on_return", ())),
                 abi.get("link", ""),
+                abi.get("cfi", False),
             ),
             timings=self.timings,
             cores=cores,
             assemblers=tuple(
-                Assembler(entry["name"], entry.get("module", ""), tuple(entry["command"]), entry["package"])
+                Assembler(
+                    entry["name"],
+                    entry.get("module", ""),
+                    tuple(entry["command"]),
+                    entry["package"],
+                    entry.get("names", {}),
+                )
                 for entry in raw.get("assemblers", ())
             ),
             compilers=tuple(
@@ -188,6 +195,7 @@ class _Loader:
             control=tuple(entry.get("control", "").split()),
             bits=bits,
             unit=self.raw["code_unit"],
+            dot_is_next=self.raw.get("dot_is_next", True),
             fixed=fixed,
             mask=mask,
             fields=fields,
@@ -249,10 +257,12 @@ def _encoding(name: str, text: str, operands: tuple[Operand, ...]) -> tuple[int,
 
 def _unpriced(insn: Insn, isa: Isa) -> str:
     """A timing column that the instruction has no figure for, or that is none; "" if all is well."""
-    for timing in isa.timings.values():
-        for figures in (insn.cycles, insn.each, insn.chained, insn.taken):
-            if timing.name not in figures and timing.like not in figures:
-                return timing.name
+    for name in isa.timings:
+        columns = [name]
+        while (like := isa.timings[columns[-1]].like) and like not in columns:
+            columns.append(like)
+        if not all(figures.keys() & columns for figures in (insn.cycles, insn.each, insn.chained, insn.taken)):
+            return name
     return min(insn.variable - isa.timings.keys(), default="")
 
 
@@ -263,7 +273,7 @@ def _codes(operand: Operand) -> int:
         return 1 << codes if operand.kind == "list" else codes
     if operand.kind == "target":
         return -2 * operand.low
-    return (operand.high - operand.low) // operand.scale + 1
+    return operand.high // operand.scale + 1
 
 
 def _check(insn: Insn, isa: Isa) -> None:
