@@ -6,7 +6,7 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
-APT    := gcc libc6-dev gcc-avr avr-libc binutils-avr libsimavr-dev libelf-dev qemu-system-misc
+APT    := gcc libc6-dev gcc-avr avr-libc binutils-avr libsimavr-dev libelf-dev qemu-system-misc binutils-arm-none-eabi
 
 .PHONY: run test sim answers search-avr results pictures mutate sweep clean
 

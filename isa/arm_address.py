@@ -59,9 +59,8 @@ def together(ops: Sequence[Op]) -> list[Op]:
                 at -= 1
             if not (at and is_load(done[at - 1])):
                 at = len(done)
-        if at < len(done) and op.heading:  # it leaves the part of the listing that it opened
-            op = replace(op, heading="")
-        done.insert(at, op)
+        moved = at < len(done)  # it leaves the part of the listing that it may have opened
+        done.insert(at, replace(op, heading="") if moved else op)
     return done
 
 
@@ -74,8 +73,6 @@ def clash(load: Op, before: Op) -> bool:
     """Whether a load must not be done before that operation."""
     register, where = load.args
     assert isinstance(where, Memory)
-    if register in before.args or POINTERS.get(where.base) in before.args and before.insn not in ("load", "store"):
-        return True
-    if before.insn == "load" and before.args[0] == POINTERS.get(where.base):
+    if not {register, POINTERS.get(where.base)}.isdisjoint(before.args):
         return True
     return before.insn == "store" and where.base in ("r", SPILLED) and before.args[1] == where

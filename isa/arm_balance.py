@@ -1,9 +1,9 @@
 """Word balance: the sums of a plan without carries, on cores with UMAAL.
 
-In each column wait *words*, 32 bits each, whose sum is what the column holds.  UMULL makes of a product two of them, one
-in its column k and one in k + 1.  UMAAL takes any two words of column k along, and gives one in k and one in k + 1: it
-never overflows, touches no flag and needs no register.  So a column is finished when all its products are in and one
-word is left; how many UMULL it needs, or a zero as an accumulator, follows from how many words come up from below:
+In each column wait *words*, 32 bits each, whose sum is what the column holds.  UMULL makes of a product two of them,
+one in its column k and one in k + 1.  UMAAL takes any two words of column k along, and gives one in k and one in k + 1:
+it never overflows, touches no flag and needs no register.  So a column is finished when all its products are in and
+one word is left; how many UMULL it needs, or a zero as an accumulator, follows from how many words come up from below:
 
     words that came + UMULLs + zeros - UMAALs = 1
 
@@ -22,7 +22,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from sqgen.code import Builder, Memory, Virtual
-from sqgen.plan import Apart, Block, Double, Gather, Join, Load, Plan, Product, Run, Step, Store, Strip
+from sqgen.plan import Apart, Block, Double, Gather, Join, Load, Plan, Product, Run, Store, Strip
 
 CROSS, FINAL = "x", "s"  # the sum off the diagonal, to be doubled; the result
 CONSTANT = "#"  # the base of what a move loads: constants
@@ -217,7 +217,9 @@ class Balance:
     def coming(self, kind: str, column: int, at: int) -> int:
         """Words that are still to come, but for those that came early."""
         end = self.ahead.close(kind, column, at)
-        early = sum(1 for place in between(self.ahead.recalls.get((kind, column), []), at, end) if place in self.recalled)
+        early = sum(
+            1 for place in between(self.ahead.recalls.get((kind, column), []), at, end) if place in self.recalled
+        )
         return self.ahead.coming(kind, column, at) - early + len(self.waiting[kind, column - 1])
 
     def add_to_top(self, term: Term) -> None:

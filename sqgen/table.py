@@ -132,13 +132,17 @@ class Core:
 @dataclass(frozen=True)
 class Timing:
     """A column of the cycle table: `like` where it says nothing, the simulator that agrees with it ("" for none), and
-    what the figures are otherwise called."""
+    what the figures are otherwise called.
+
+    `judge`: the simulator that kernels are tried in, whether or not it counts cycles.
+    """
 
     name: str
     title: str
     like: str
     confirmed: str
     basis: str
+    judge: str
 
 
 @dataclass(frozen=True)

@@ -91,7 +91,14 @@ class _Loader:
             for name, entry in raw["classes"].items()
         }
         self.timings = {
-            name: Timing(name, entry["title"], entry.get("like", ""), entry["confirmed"], entry.get("basis", "model"))
+            name: Timing(
+                name,
+                entry["title"],
+                entry.get("like", ""),
+                entry["confirmed"],
+                entry.get("basis", "model"),
+                entry.get("judge", entry["confirmed"]),
+            )
             for name, entry in raw["timing"].items()
         }
 
