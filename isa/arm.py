@@ -28,7 +28,7 @@ def lower(plan: Plan, isa: Isa, core: Core) -> Code:
     limbs = {base: [build.limb(f"{base}{i}", Memory(base, i)) for i in range(plan.limbs)] for base in plan.operands}
     pointers = [POINTERS[base] for base in plan.operands]
     for base in plan.operands:
-        build.mark("lend", base, POINTERS[base])
+        build.mark("lend_itself", base, POINTERS[base])
     build.mark("spill")
     Balance(plan, build, limbs["a"], limbs[plan.operands[-1]]).all()
     return Code((Function("", tuple(build.ops), tuple(r for r in POOL if r not in pointers)),))

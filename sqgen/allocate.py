@@ -22,13 +22,16 @@ __all__ = ["PressureError", "Task", "allocate", "allocate_all", "meeting", "plac
 
 
 def allocate_all(
-    functions: Sequence[Function], prices: Mapping[str, float], pairs: Mapping[str, str]
+    functions: Sequence[Function], prices: Mapping[str, float], pairs: Mapping[str, str], *, grouped: bool = False
 ) -> list[Function]:
-    """All functions of a kernel: what is called stands after its callers, and chooses the registers between them."""
+    """All functions of a kernel: what is called stands after its callers, and chooses the registers between them.
+
+    `grouped`: loads that follow each other take less time than loads that do not.
+    """
     chosen: dict[str, str] = {}
     done: list[Function] = []
     for function in reversed(functions):
-        done.append(allocate(function, prices, pairs, chosen))
+        done.append(allocate(function, prices, pairs, chosen, grouped=grouped))
         chosen |= places(done[-1])
     return done[::-1]
 
@@ -53,6 +56,8 @@ def allocate(
     prices: Mapping[str, float],
     pairs: Mapping[str, str],
     chosen: Mapping[str, str] | None = None,
+    *,
+    grouped: bool = False,
 ) -> Function:
     """The function with a register in place of each variable, loads inserted for what has a home in memory.
 
@@ -60,7 +65,7 @@ def allocate(
     pair to the high one, `chosen` the places of other functions' limbs to registers.  Raises
     PressureError.
     """
-    found = residence(function)
+    found = residence(function, grouped=grouped)
     task = Task.of(found, prices, pairs, chosen or {})
     return emit(function, found, best_place(task))
 
@@ -214,6 +219,7 @@ def reserved(task: Task, stay: int, free: Sequence[int]) -> list[int]:
 def emit(function: Function, found: Residence, placed: Placed) -> Function:
     """The operations with registers, and with the loads, stores and moves between them."""
     registers = list(found.opening)
+    pointers = [op.args[1] for op in function.ops if op.insn == "lend_itself"]
     where = list(placed.where)
     waiting = deque(placed.moves)
     out: list[Op] = []
@@ -227,6 +233,7 @@ def emit(function: Function, found: Residence, placed: Placed) -> Function:
         names = {virtual: registers[where[stay]] for virtual, stay in found.holds[index].items()}
         args = tuple(names.get(arg, arg) if isinstance(arg, Virtual) else arg for arg in op.args)
         loads = [Op("load", (registers[where[stay]], home)) for stay, home in found.loads[index]]
+        loads.sort(key=lambda op: op.args[0] in pointers)  # what is loaded to a pointer is the last that it loads
         moves = [*stores, *shifts, *loads]
         moves.append(replace(op, args=args, reads=(), writes=()))
         if len(moves) > 1:

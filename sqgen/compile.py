@@ -62,7 +62,9 @@ def compile_plan(plan: Plan, isa: Isa, goal: str = "speed", core: Core | None = 
         raise unformed(rules, plan, isa)
     code = rules.lower(plan, isa, core)
     try:
-        allocated = allocate.allocate_all(code.functions, frame.prices(isa, goal, core), isa.pairs())
+        allocated = allocate.allocate_all(
+            code.functions, frame.prices(isa, goal, core), isa.pairs(), grouped=isa.chained(core)
+        )
     except allocate.PressureError as error:
         raise allocate.PressureError(f"{error}; choose {remedy(plan)} or a smaller size", Exit.LIMITS) from None
     for function, done in zip(code.functions, allocated, strict=True):

@@ -11,6 +11,7 @@ room for what is born there.
 
 from __future__ import annotations
 
+import bisect
 import contextlib
 from collections import deque
 from collections.abc import Sequence
@@ -49,27 +50,68 @@ class Residence:
     opening: dict[str, int] = field(default_factory=dict)  # from when on a register is there
 
 
-def residence(function: Function) -> Residence:
-    """Who stays in a register when.  Raises PressureError.
+def residence(function: Function, *, grouped: bool = False) -> Residence:
+    """Who stays in a register when; with loads in groups where registers are free, if `grouped`.  Raises PressureError.
 
-    Registers that the function lends after the last load from a buffer are there for what comes after it.  There is a
+    Registers that the function lends after, or at, the last load from a buffer are there from then on.  There is a
     frame only if the limbs do not fit without: its pointer is two registers for them then.
     """
     if any(op.insn == "spill" for op in function.ops):
         with contextlib.suppress(PressureError):
-            return _lending(function, framed=False)
-    return _lending(function, framed=True)
+            return _lending(function, framed=False, grouped=grouped)
+    return _lending(function, framed=True, grouped=grouped)
 
 
-def _lending(function: Function, *, framed: bool) -> Residence:
-    lent = [op for op in function.ops if op.insn == "lend"]
+def group(found: Residence) -> None:
+    """Move loads to the nearest ones before them, where a register is free all the time in between."""
+    ends = sorted(found.opening.values())
+    taken = [0] * (2 * len(found.holds) + 2)  # registers in use at each time
+    for stay in found.stays:
+        for time in range(stay.birth, stay.death):
+            taken[time] += 1
+    group = None  # the operation that the latest loads stand before
+    for index, loads in enumerate(found.loads):
+        for entry in list(loads):
+            number, home = entry
+            stay = found.stays[number]
+            between = range(0 if group is None else 2 * group, stay.birth)
+            free = all(taken[time] < bisect.bisect_right(ends, time) for time in between)
+            if group is None or not free or home != stay.virtual.home:
+                continue
+            loads.remove(entry)
+            found.loads[group].append(entry)
+            stay.birth = between.start
+            for time in between:
+                taken[time] += 1
+        group = index if loads else group
+    order = sorted(range(len(found.stays)), key=lambda number: found.stays[number].birth)
+    renumber(found, order)
+
+
+def renumber(found: Residence, order: Sequence[int]) -> None:
+    """Put the stays into another order."""
+    new = {number: place for place, number in enumerate(order)}
+    found.stays = [found.stays[number] for number in order]
+    found.holds = [{virtual: new[number] for virtual, number in holds.items()} for holds in found.holds]
+    found.loads = [[(new[number], place) for number, place in loads] for loads in found.loads]
+    found.stores = [[(new[number], place) for number, place in stores] for stores in found.stores]
+
+
+def _lending(function: Function, *, framed: bool, grouped: bool) -> Residence:
+    lent = [op for op in function.ops if op.insn in ("lend", "lend_itself")]
     found = _Residence(function, {}, framed).run()
+    if grouped:
+        group(found)
     opening: dict[str, int] = {}
     for op in lent:
         base, *registers = op.args
         last = max((i for i, loads in enumerate(found.loads) if any(m.base == base for _, m in loads)), default=0)
-        opening |= {str(register): 2 * last + 1 for register in registers}
-    return _Residence(function, opening, framed).run() if lent else found
+        opening |= {str(register): 2 * last + (op.insn == "lend") for register in registers}
+    if lent:
+        found = _Residence(function, opening, framed).run()
+        if grouped:
+            group(found)
+    return found
 
 
 class _Residence:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -54,7 +55,7 @@ class Spec:
             f"sqgen --isa {self.contract.isa.name} --core {self.core.name} --op {self.contract.op} --bits {self.bits}"
         ]
         parts.append(f"--method {self.method}")
-        parts += [f"-p {name}={value}" for name, value in self.parameters]
+        parts += [f"-p {shlex.quote(f'{name}={value}')}" for name, value in self.parameters]
         if self.goal != "speed":
             parts.append(f"--goal {self.goal}")
         if self.max_bytes is not None:

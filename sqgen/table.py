@@ -261,6 +261,11 @@ class Isa:
             timing = self.timings[timing].like
         return figures[timing]
 
+    def chained(self, core: Core) -> bool:
+        """Whether loads that follow each other take less time than loads that do not."""
+        loads = [insn for insn in self.insns.values() if insn.kind == "load" and insn.chain]
+        return any(self.by_timing(insn.chained, core) < self.cycles(insn, core) for insn in loads)
+
     def constant_time(self, insn: Insn, core: Core) -> bool:
         """Whether its cycles on that core are the same for all operands."""
         return core.timing not in insn.variable
