@@ -11,6 +11,7 @@ from sqgen.code import Builder, Code, Function, Memory, Op, check_flags
 from sqgen.plan import Plan
 from sqgen.table import Core, Isa
 
+from . import arm_search
 from .arm_address import POINTERS, address
 from .arm_balance import Balance
 
@@ -29,7 +30,7 @@ def lower(plan: Plan, isa: Isa, core: Core) -> Code:
     pointers = [POINTERS[base] for base in plan.operands]
     for base in plan.operands:
         build.mark("lend_itself", base, POINTERS[base])
-    build.mark("spill")
+    build.mark("spill_early")
     Balance(plan, build, limbs["a"], limbs[plan.operands[-1]]).all()
     return Code((Function("", tuple(build.ops), tuple(r for r in POOL if r not in pointers)),))
 
@@ -54,6 +55,11 @@ def floor(op: str, limbs: int) -> dict[str, int]:
     if op == "mul":
         return {"products": n * n, "operands": 2 * n + 1, "result": 2 * n}
     return {"products": n * (n + 1) // 2, "doubling": 2 * n - 2, "operands": n + 1, "result": 2 * n}
+
+
+def starts(method: str, op: str, limbs: int) -> list[dict[str, str]]:
+    """Parameters to begin a search with, beside those that the method and the answers have."""
+    return list(arm_search.starts(op, limbs)) if method == arm_search.METHOD else []
 
 
 def frame(saved: Sequence[str]) -> tuple[list[Op], list[Op]]:

@@ -184,9 +184,9 @@ class Balance:
 
     def recall(self, kind: str, column: int) -> None:
         """A stored word comes back."""
-        word = self.build.limb(f"r{column}")
+        word = self.build.limb(f"r{column}", Memory("r", column))
         self.column(kind, column).append(word)
-        self.build.memory("load", word, Memory("r", column))
+        self.build.mark("own", word, reads=[word])
 
     def add(self, term: Term, at: int) -> None:
         """Add a product by what its column needs: a UMULL for two words more, a zero for one, or nothing more.

@@ -52,6 +52,11 @@ def floor(op: str, limbs: int) -> dict[str, int]:
     return {"products": n * n + n, "their sums": sums, "doubling": 2 * n - 2, "operands": 2 * n, "result": 4 * n}
 
 
+def starts(method: str, op: str, limbs: int) -> list[dict[str, str]]:
+    """Parameters to begin a search with, beside those that the method and the answers have: none."""
+    return []
+
+
 def frame(saved: Sequence[str]) -> tuple[list[Op], list[Op]]:
     """Operations that save registers on entry, and those that restore them and return."""
     before = [Op("push", (register,)) for register in saved]

@@ -25,6 +25,7 @@ TITLE = "cells in an order of their own"
 REFERENCE = "Comba90"
 OPS = ("sqr", "mul")
 PARAMETERS = (Parameter("order", "cells I.J, or +I.J twice at once, and doublings =COLUMN", "", text=True),)
+HEAT = (0.8, 0.25)  # cycles that may be lost in one change, at first and at last
 FAR = 12  # places that a word is moved at most by one change
 TWICE = 0.05  # share of the changes that let a cell wait for its doubling no more, or wait again
 

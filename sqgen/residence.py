@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from .code import SPILLED, CodeError, Function, Memory, Op, Virtual
+from .code import SPILLED, Arg, CodeError, Function, Memory, Op, Virtual
 from .errors import Exit, UserError
 
 
@@ -56,19 +56,30 @@ def residence(function: Function, *, grouped: bool = False) -> Residence:
     Registers that the function lends after, or at, the last load from a buffer are there from then on.  There is a
     frame only if the limbs do not fit without: its pointer is two registers for them then.
     """
-    if any(op.insn == "spill" for op in function.ops):
+    marks = {op.insn for op in function.ops}
+    found = []
+    if marks & {"spill", "spill_early"}:
         with contextlib.suppress(PressureError):
-            return _lending(function, framed=False, grouped=grouped)
-    return _lending(function, framed=True, grouped=grouped)
+            found.append(_lending(function, framed=False, grouped=grouped))
+    if not found or "spill_early" in marks:
+        found.append(_lending(function, framed=True, grouped=grouped))
+    return min(found, key=traffic)
 
 
-def group(found: Residence) -> None:
-    """Move loads to the nearest ones before them, where a register is free all the time in between."""
+def traffic(found: Residence) -> int:
+    """Loads and stores, a load counted twice, for it takes longer."""
+    return 2 * sum(map(len, found.loads)) + sum(map(len, found.stores))
+
+
+def group(found: Residence, ops: Sequence[Op]) -> None:
+    """Move loads to the nearest ones before them, where a register is free all the time in between, and nothing is
+    stored to their place."""
     ends = sorted(found.opening.values())
     taken = [0] * (2 * len(found.holds) + 2)  # registers in use at each time
     for stay in found.stays:
         for time in range(stay.birth, stay.death):
             taken[time] += 1
+    stored: dict[Arg, int] = {}  # the operation that stored to a place
     group = None  # the operation that the latest loads stand before
     for index, loads in enumerate(found.loads):
         for entry in list(loads):
@@ -76,7 +87,7 @@ def group(found: Residence) -> None:
             stay = found.stays[number]
             between = range(0 if group is None else 2 * group, stay.birth)
             free = all(taken[time] < bisect.bisect_right(ends, time) for time in between)
-            if group is None or not free or home != stay.virtual.home:
+            if group is None or not free or home != stay.virtual.home or stored.get(home, -1) >= group:
                 continue
             loads.remove(entry)
             found.loads[group].append(entry)
@@ -84,6 +95,8 @@ def group(found: Residence) -> None:
             for time in between:
                 taken[time] += 1
         group = index if loads else group
+        if ops[index].insn == "store":
+            stored[ops[index].args[1]] = index
     order = sorted(range(len(found.stays)), key=lambda number: found.stays[number].birth)
     renumber(found, order)
 
@@ -101,7 +114,7 @@ def _lending(function: Function, *, framed: bool, grouped: bool) -> Residence:
     lent = [op for op in function.ops if op.insn in ("lend", "lend_itself")]
     found = _Residence(function, {}, framed).run()
     if grouped:
-        group(found)
+        group(found, function.ops)
     opening: dict[str, int] = {}
     for op in lent:
         base, *registers = op.args
@@ -110,7 +123,7 @@ def _lending(function: Function, *, framed: bool, grouped: bool) -> Residence:
     if lent:
         found = _Residence(function, opening, framed).run()
         if grouped:
-            group(found)
+            group(found, function.ops)
     return found
 
 
@@ -126,6 +139,7 @@ class _Residence:
         self.here: dict[Virtual, int] = {}  # number of its stay
         self.used: dict[Virtual, int] = {}  # time of the last use
         self.spilling = False  # whether there is a place for spilled limbs
+        self.early = False  # whether that is as good as another home
         self.rooms: dict[Virtual, Memory] = {}  # where a variable without a home has its place
         self.free_from: dict[Virtual, int] = {}  # the operation from which on that place is free
         self.frame_from = 0
@@ -172,7 +186,9 @@ class _Residence:
     def grow(self, index: int, op: Op) -> None:
         """Registers or a frame that are there from an operation on."""
         opening = self.found.opening
-        if op.insn == "spill" and self.framed:
+        if op.insn == "spill_early" and self.framed:
+            self.spilling, self.early = True, True
+        elif op.insn == "spill" and self.framed:
             self.spilling, self.frame_from = True, index
         elif op.insn in ("release", "spill"):
             for register in op.args:  # some may be there already
@@ -263,7 +279,7 @@ class _Residence:
 
     def evictable(self, pinned: Sequence[Virtual]) -> list[Virtual]:
         """Variables in registers that have a place in memory."""
-        return [v for v in self.here if v not in pinned and (self.home(v) or v in self.rooms)]
+        return [v for v in self.here if v not in pinned and (self.home(v) or v in self.rooms or self.early)]
 
     def place(self, index: int) -> str:
         """The last heading before an operation."""

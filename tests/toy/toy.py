@@ -190,6 +190,11 @@ def _address(op: Op) -> Op:
     return Op(insn, (limb, POINTERS[where.base], where.offset), heading=op.heading, comment=op.comment)
 
 
+def starts(method: str, op: str, limbs: int) -> list[dict[str, str]]:
+    """Parameters to begin a search with, beside those that the method and the answers have: none."""
+    return []
+
+
 def frame(saved: Sequence[str]) -> tuple[list[Op], list[Op]]:
     """Nothing is saved: there is no stack, and no code of ours writes RA."""
     assert not saved
