@@ -12,6 +12,8 @@ import heapq
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from sqgen.schedules.free_order import columns
+
 METHOD = "free-order"
 LARGEST = 16  # limbs of an operand, above which it takes too long
 WIDTH = 200  # states that go on
@@ -28,7 +30,7 @@ def starts(op: str, n: int) -> Iterator[dict[str, str]]:
     if n > LARGEST:
         return
     cells = [(i, j) for j in range(n) for i in range(j)] if n < FEW else [(0, 1)]
-    found: dict[str, None] = {}
+    found = dict.fromkeys([" ".join(map(str, columns(op, n)))])
     for trial in TRIALS:
         found |= dict.fromkeys(beam(Problem(op, n, cells, trial), WIDTH))
     yield from ({"order": order} for order in found)

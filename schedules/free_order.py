@@ -148,7 +148,7 @@ class Replay:
 
 def changed(n: int, given: Mapping[str, str], rng: Random) -> dict[str, str]:
     """One random change, or two: a word moved, or a cell of a triangle added twice at once or not."""
-    op = "mul" if "1.0" in given["order"].split() else "sqr"
+    op = operation(given)
     order = read(op, n, given["order"])
     for _ in range(rng.choice((1, 1, 2))):
         at = rng.randrange(len(order))
@@ -160,9 +160,16 @@ def changed(n: int, given: Mapping[str, str], rng: Random) -> dict[str, str]:
     return {"order": " ".join(map(str, order))}
 
 
+def operation(given: Mapping[str, str]) -> str:
+    """Of a complete order: that of a product has cells on either side of the diagonal."""
+    return "mul" if "1.0" in given["order"].split() else "sqr"
+
+
 def fitted(n: int, given: Mapping[str, str]) -> dict[str, str]:
-    """The order, for this size: words that it has not are left out."""
-    op = "mul" if "1.0" in given["order"].split() else "sqr"
+    """The order, for this size: words that it has not are left out.  None stays none."""
+    if not given["order"]:
+        return dict(given)
+    op = operation(given)
     known = {str(word) for word in columns(op, n)}
     kept = [word for word in given["order"].split() if word.removeprefix("+") in known]
     return {"order": " ".join(map(str, read(op, n, " ".join(kept))))}

@@ -26,6 +26,7 @@ from sqgen.plan import Block, Double, Load, Product, Step, Store
 TITLE = "blocks of rows, the sum in memory"
 REFERENCE = "HW11"
 OPS = ("sqr", "mul")
+HEAT = (3.0, 0.3)  # cycles that may be lost in one change, at first and at last
 PARAMETERS = (
     Parameter("rows", "rows of each block, the last number repeated", "3", many=True),
     Parameter("ahead", "limbs of the other operand that walk by at a time, in each block", "1", many=True),
