@@ -12,8 +12,6 @@ import heapq
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from sqgen.schedules.free_order import columns
-
 METHOD = "free-order"
 LARGEST = 16  # limbs of an operand, above which it takes too long
 WIDTH = 200  # states that go on
@@ -30,7 +28,7 @@ def starts(op: str, n: int) -> Iterator[dict[str, str]]:
     if n > LARGEST:
         return
     cells = [(i, j) for j in range(n) for i in range(j)] if n < FEW else [(0, 1)]
-    found = dict.fromkeys([" ".join(map(str, columns(op, n)))])
+    found = {Problem(op, n, cells, TRIALS[0]).by_columns(): None}
     for trial in TRIALS:
         found |= dict.fromkeys(beam(Problem(op, n, cells, trial), WIDTH))
     yield from ({"order": order} for order in found)
@@ -194,6 +192,11 @@ class Problem:
     def rank(self, state: State) -> tuple[float, int, int]:
         """What makes a state better than another with as many products done."""
         return state.cost + self.live * state.live + self.needed * state.needed, state.live, state.done
+
+    def by_columns(self) -> str:
+        """The order column by column."""
+        ordered = sorted(self.products, key=lambda product: (product.column, product.kind, product.doubled))
+        return " ".join(dict.fromkeys(product.word for product in ordered))
 
     def order(self, state: State) -> str:
         """The words of the order that leads to a state."""
