@@ -11,7 +11,7 @@ Which two words a UMAAL takes does not matter, and the order of products is free
 those of the sum off the diagonal, and the final ones.  A column of the first kind, when it is finished, is doubled by
 being multiplied by two: an operation of the second kind like any other.
 
-Sources: research/arm_kernels.md, M4 ideas 1, 2, 3, 9; [LH18] has UMAAL chains, [Comba90] the columns.
+Sources: research/arm_kernels.md, M4 ideas 1, 2, 3 and 9; [Comba90] for the columns.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ from sqgen.methods import Parameter, Values
 from sqgen.plan import Block, Double, Load, Product, Step, Store
 
 TITLE = "blocks of rows, the sum in memory"
-REFERENCE = "HW11"
+REFERENCE = "MOV96"
 OPS = ("sqr", "mul")
 HEAT = (3.0, 0.3)  # cycles that may be lost in one change, at first and at last
 PARAMETERS = (
