@@ -139,6 +139,32 @@ def between(places: Sequence[int], after: int, before: int) -> Sequence[int]:
     return places[bisect.bisect_right(places, after) : bisect.bisect_left(places, before)]
 
 
+class Rooms:
+    """Who may wait in which limb of the result: a word in that of its own column, as long as nothing else is there."""
+
+    def __init__(self, build: Builder) -> None:
+        self.build = build
+        self.taken: set[int] = set()  # columns
+        self.column: dict[Virtual, int] = {}
+
+    def enter(self, word: Virtual, column: int) -> None:
+        """A word is in a column now, where it was in another one, or in none."""
+        before = self.column.pop(word, None)
+        if before is not None:
+            self.taken.remove(before)
+        if column not in self.taken:
+            self.taken.add(column)
+            self.column[word] = column
+            self.build.mark("room", word, Memory("r", column))
+        elif before is not None:
+            self.build.mark("own", word)
+
+    def leave(self, word: Virtual) -> None:
+        """A word is needed no more."""
+        if word in self.column:
+            self.taken.remove(self.column.pop(word))
+
+
 class Balance:
     """Words in columns, and the operations that move them."""
 
@@ -148,6 +174,7 @@ class Balance:
         self.closed: dict[int, Virtual] = {}  # words off the diagonal that wait for their doubling
         self.waiting: defaultdict[tuple[str, int], list[Term]] = defaultdict(list)
         self.two = build.limb("two", TWO)
+        self.rooms = Rooms(build)
         self.todo = list(actions(plan))
         self.ahead = Ahead(self.todo)
         self.recalled: set[int] = set()  # positions of what came back before its turn
@@ -180,13 +207,17 @@ class Balance:
 
     def zero(self, kind: str, column: int) -> None:
         """A zero as a word, to take a product in."""
-        self.build.emit("mov_i", self.new(kind, column), 0)
+        word = self.new(kind, column)
+        self.build.emit("mov_i", word, 0)
+        self.rooms.enter(word, column)
 
     def recall(self, kind: str, column: int) -> None:
         """A stored word comes back."""
         word = self.build.limb(f"r{column}", Memory("r", column))
         self.column(kind, column).append(word)
         self.build.mark("own", word, reads=[word])
+        self.rooms.taken.remove(column)
+        self.rooms.enter(word, column)
 
     def add(self, term: Term, at: int) -> None:
         """Add a product by what its column needs: a UMULL for two words more, a zero for one, or nothing more.
@@ -228,7 +259,9 @@ class Balance:
         if above:
             if not words:
                 self.zero(FINAL, self.top - 1)
-            self.build.emit("umlal", words[0], above[0], *self.factors(term), comment=self.comment(term))
+            factors = self.factors(term)
+            self.build.emit("umlal", words[0], above[0], *factors, comment=self.comment(term))
+            self.rooms.leave(factors[0])
             return
         while len(words) < 2:
             self.zero(FINAL, self.top - 1)
@@ -238,11 +271,14 @@ class Balance:
         """UMULL or UMAAL: one word in the product's column, one above."""
         kind, column = term.kind, term.column
         factors = self.factors(term)
+        self.rooms.leave(factors[0])
         if name == "umull":
             low, high = self.new(kind, column), self.new(kind, column + 1)
         else:
             low, high = self.take_two(kind, column)
         self.build.emit(name, low, high, *factors, comment=self.comment(term))
+        self.rooms.enter(low, column)
+        self.rooms.enter(high, column + 1)
 
     def factors(self, term: Term) -> tuple[Virtual, Virtual]:
         """What is multiplied."""
@@ -266,6 +302,8 @@ class Balance:
         word = words.pop()
         if stored:
             self.build.memory("store", word, Memory("r", column))
+            self.rooms.leave(word)
+            self.rooms.taken.add(column)
         else:
             self.closed[column] = word
 
@@ -273,11 +311,15 @@ class Balance:
         """Two words of a column become one, and one above: a product of zeros takes them in."""
         words = self.column(kind, column)
         if column == self.top:
-            self.build.emit("adds_w", words[0], words[0], words.pop(1), comment="the product ends here: no carry")
+            other = words.pop(1)
+            self.build.emit("adds_w", words[0], words[0], other, comment="the product ends here: no carry")
+            self.rooms.leave(other)
             return
         nothing = self.build.limb("zero", Memory(CONSTANT, 0))
         low, high = self.take_two(kind, column)
         self.build.emit("umaal", low, high, nothing, nothing, comment="two words in one, and its carry")
+        self.rooms.enter(low, column)
+        self.rooms.enter(high, column + 1)
 
     def take_two(self, kind: str, column: int) -> tuple[Virtual, Virtual]:
         """Two words of a column, of which the first stays there, and the second is then one of the column above."""
