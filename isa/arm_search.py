@@ -29,9 +29,20 @@ def starts(op: str, n: int) -> Iterator[dict[str, str]]:
         return
     cells = [(i, j) for j in range(n) for i in range(j)] if n < FEW else [(0, 1)]
     found = {Problem(op, n, cells, TRIALS[0]).by_columns(): None}
+    if op == "mul":
+        found |= dict.fromkeys(by_rows(n, height, corner) for height in (3, 4, 5) for corner in range(height))
     for trial in TRIALS:
         found |= dict.fromkeys(beam(Problem(op, n, cells, trial), WIDTH))
     yield from ({"order": order} for order in found)
+
+
+def by_rows(n: int, height: int, corner: int) -> str:
+    """Rows of a product, some at a time, limb by limb of the other operand, but its first columns column by column, for
+    a column of cells makes fewer words than a row."""
+    found = [f"{i}.{column - i}" for column in range(corner) for i in range(column + 1)]
+    for first in range(0, n, height):
+        found += [f"{i}.{j}" for j in range(n) for i in range(first, min(first + height, n))]
+    return " ".join(dict.fromkeys(found))
 
 
 @dataclass(frozen=True)
