@@ -15,6 +15,7 @@ from .arm_balance import CONSTANT
 
 POINTERS = {"r": "r0", "a": "r1", "b": "r2"}
 LIMB = 4  # bytes
+STEP = 508  # bytes that the stack pointer is moved by at most at a time
 
 
 def address(ops: Sequence[Op], isa: Isa) -> list[Op]:
@@ -25,7 +26,8 @@ def address(ops: Sequence[Op], isa: Isa) -> list[Op]:
     places = [arg.offset for op in ops for arg in op.args if isinstance(arg, Memory) and arg.base == SPILLED]
     if places:
         size = LIMB * (1 + max(places))
-        done = [Op("sub_sp", (size,)), *done, Op("add_sp", (size,))]
+        steps = [min(STEP, size - at) for at in range(0, size, STEP)]
+        done = [*(Op("sub_sp", (step,)) for step in steps), *done, *(Op("add_sp", (step,)) for step in steps)]
     return done
 
 
@@ -43,7 +45,8 @@ def instruction(op: Op, low: set[str]) -> Op:
     name = "ldr" if op.insn == "load" else "str"
     offset = LIMB * where.offset
     if where.base == SPILLED:
-        return replace(op, insn=f"{name}_sp" if register in low else f"{name}_spw", args=(register, offset))
+        near = register in low and offset <= 255 * LIMB
+        return replace(op, insn=f"{name}_sp" if near else f"{name}_spw", args=(register, offset))
     pointer = POINTERS[where.base]
     short = {register, pointer} <= low and offset <= 31 * LIMB
     return replace(op, insn=name if short else f"{name}_w", args=(register, pointer, offset))

@@ -243,30 +243,35 @@ def emit(function: Function, found: Residence, placed: Placed) -> Function:
     return replace(function, ops=tuple(out))
 
 
+Held = tuple[Virtual | Memory, ...]  # a variable; or of one that was loaded, its home, and who was stored there
+
+
 def verify(before: Function, after: Function) -> None:
     """Replay both and raise CodeError unless each register holds the variable that `before` means there."""
     homes = {virtual.home for op in before.ops for virtual in op.reads}
     rooms = {op.args[1] for op in before.ops if op.insn == "room"}
-    holds: dict[str, Virtual | Memory] = {}  # of one that was loaded, its home, which others may have as well
-    stored: dict[Arg, Virtual | Memory] = {}  # variables in memory
+    holds: dict[str, Held] = {}
+    stored: dict[Arg, Held] = {}  # variables in memory
+    spoiled: set[Arg] = set()  # homes that another limb waits in
     rest = deque(before.ops)
     for op in after.ops:
         if rest and _matches(op, rest[0], holds):
             original = rest.popleft()
             for virtual, register in zip(original.args, op.args, strict=True):
                 if isinstance(virtual, Virtual) and virtual in original.writes:
-                    holds[str(register)] = virtual
-                    stored = {place: other for place, other in stored.items() if other != virtual}
+                    holds[str(register)] = (virtual,)
+                    stored = {place: other for place, other in stored.items() if virtual not in other}
             if op.insn == "store" and isinstance(original.args[0], Virtual):
-                stored[original.args[1]] = original.args[0]
+                stored[original.args[1]] = (original.args[0],)
+                spoiled.discard(original.args[1])
         elif op.insn == "store" and (op.args[1] in rooms or _spilled(op)):
             stored[op.args[1]] = holds[str(op.args[0])]
+            spoiled.add(op.args[1])
         elif op.insn == "move":
             holds[str(op.args[0])] = holds[str(op.args[1])]
-        elif op.insn == "load" and isinstance(op.args[1], Memory) and op.args[1] in homes:
-            holds[str(op.args[0])] = op.args[1]
-        elif op.insn == "load" and op.args[1] in stored:
-            holds[str(op.args[0])] = stored[op.args[1]]
+        elif op.insn == "load" and isinstance(op.args[1], Memory) and (op.args[1] in homes or op.args[1] in stored):
+            home = (op.args[1],) if op.args[1] in homes and op.args[1] not in spoiled else ()
+            holds[str(op.args[0])] = (*home, *stored.get(op.args[1], ()))
         else:
             raise CodeError(f"{op.text().strip()} does not follow from the code before allocation")
     if rest:
@@ -277,7 +282,7 @@ def _spilled(op: Op) -> bool:
     return isinstance(op.args[1], Memory) and op.args[1].base == SPILLED
 
 
-def _matches(op: Op, original: Op, holds: Mapping[str, Virtual | Memory]) -> bool:
+def _matches(op: Op, original: Op, holds: Mapping[str, Held]) -> bool:
     """Whether `op` is `original` with each variable read from the register that holds it."""
     if op.insn != original.insn or len(op.args) != len(original.args):
         return False
@@ -285,6 +290,6 @@ def _matches(op: Op, original: Op, holds: Mapping[str, Virtual | Memory]) -> boo
         if not isinstance(its, Virtual):
             if mine != its:
                 return False
-        elif its in original.reads and holds.get(str(mine)) not in (its, its.home or its):
+        elif its in original.reads and not {its, its.home or its} & {*holds.get(str(mine), ())}:
             return False
     return True
