@@ -113,18 +113,31 @@ def renumber(found: Residence, order: Sequence[int]) -> None:
 def _lending(function: Function, *, framed: bool, grouped: bool) -> Residence:
     lent = [op for op in function.ops if op.insn in ("lend", "lend_itself")]
     found = _Residence(function, {}, framed).run()
-    if grouped:
+    openings = [_openings(lent, found)]
+    if grouped:  # they may be there earlier, if loads that are brought together then stay together
         group(found, function.ops)
+        openings.insert(0, _openings(lent, found))
+    for opening in openings if lent else ():
+        found = _Residence(function, opening, framed).run()
+        if grouped:
+            group(found, function.ops)
+        if all(time <= opening[register] for register, time in _openings(lent, found).items()):
+            break
+    return found
+
+
+def _openings(lent: Sequence[Op], found: Residence) -> dict[str, int]:
+    """When the registers that a function lends are there.
+
+    Only one pointer at a time takes its own last limb, lest two are loaded each from the other's place.
+    """
     opening: dict[str, int] = {}
     for op in lent:
         base, *registers = op.args
         last = max((i for i, loads in enumerate(found.loads) if any(m.base == base for _, m in loads)), default=0)
-        opening |= {str(register): 2 * last + (op.insn == "lend") for register in registers}
-    if lent:
-        found = _Residence(function, opening, framed).run()
-        if grouped:
-            group(found, function.ops)
-    return found
+        later = op.insn == "lend" or 2 * last in opening.values()
+        opening |= {str(register): 2 * last + later for register in registers}
+    return opening
 
 
 class _Residence:

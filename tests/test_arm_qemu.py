@@ -25,7 +25,7 @@ def test_a_kernel_that_is_wrong_or_writes_beside_its_result_is_seen() -> None:
     kernel = made("sqr", 64, "product-scanning")
     files = emit.all_files(kernel)
     source = files[f"{kernel.spec.symbol}.S"]
-    wrong = {**files, f"{kernel.spec.symbol}.S": source.replace("umaal", "umlal", 1)}
+    wrong = {**files, f"{kernel.spec.symbol}.S": source.replace("umull", "umlal", 1)}
     value = (1 << 64) - 1
     assert qemu_arm.run("cortex-m4", wrong, kernel.spec.symbol, 2, [(value,)]) != [value * value]
     beside = {**files, f"{kernel.spec.symbol}.S": source.replace("[r0, #12]", "[r0, #16]")}
