@@ -51,8 +51,11 @@ class Compiled:
         return not any(line.target for line in self.lines)
 
 
-def compile_plan(plan: Plan, isa: Isa, goal: str = "speed", core: Core | None = None) -> Compiled:
-    """Bytes for a plan on a core, or the default one, not yet proved.  For the goal `speed` saved registers are free.
+def compile_plan(
+    plan: Plan, isa: Isa, goal: str = "speed", core: Core | None = None, reserve: Sequence[str] = ()
+) -> Compiled:
+    """Bytes for a plan on a core, or the default one, not yet proved.  For the goal `speed` saved registers are free;
+    those to `reserve` are left alone.
 
     Raises PressureError where the registers do not suffice, UserError for parts that the instruction set's idioms
     cannot form, or that lie too far apart.
@@ -60,7 +63,7 @@ def compile_plan(plan: Plan, isa: Isa, goal: str = "speed", core: Core | None = 
     rules, core = idioms(isa), core or isa.core(isa.default_core)
     if not forms(rules, plan):
         raise unformed(rules, plan, isa)
-    code = rules.lower(plan, isa, core)
+    code = without(rules.lower(plan, isa, core), reserve)
     try:
         allocated = allocate.allocate_all(
             code.functions, frame.prices(isa, goal, core), isa.pairs(), grouped=isa.chained(core)
@@ -71,6 +74,8 @@ def compile_plan(plan: Plan, isa: Isa, goal: str = "speed", core: Core | None = 
         allocate.verify(function, done)
     registers = rules.finish(Code(tuple(allocated)), isa, core)
     written = frame.written([op for function in registers.functions for op in function.ops], isa)
+    if taken := [register for register in written if register in reserve]:
+        raise UserError(f"method '{plan.method}' cannot leave {', '.join(taken)} alone; take another one", Exit.LIMITS)
     before, after = rules.frame([register for register in written if register in isa.abi.saved])
     entry, *others = registers.functions
     framed = replace(entry, ops=(*before, *entry.ops, *after))
@@ -82,6 +87,20 @@ def compile_plan(plan: Plan, isa: Isa, goal: str = "speed", core: Core | None = 
             f"the parts of {plan.method} lie too far apart: {error}; choose more levels", Exit.LIMITS
         ) from None
     return Compiled(plan, isa, code, registers, written, lines, image)
+
+
+def without(code: Code, reserve: Sequence[str]) -> Code:
+    """The code with registers that the allocator may not use."""
+    offers = ("release", "spill", "lend", "lend_itself")
+    functions = []
+    for function in code.functions if reserve else ():
+        ops = [
+            replace(op, args=tuple(arg for arg in op.args if arg not in reserve)) if op.insn in offers else op
+            for op in function.ops
+        ]
+        pool = tuple(register for register in function.pool if register not in reserve)
+        functions.append(replace(function, ops=tuple(ops), pool=pool))
+    return Code(tuple(functions)) if reserve else code
 
 
 def remedy(plan: Plan) -> str:

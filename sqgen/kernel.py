@@ -126,7 +126,7 @@ def candidates(spec: Spec) -> list[Compiled]:
         if found and least > worthwhile(spec, found):
             continue
         try:
-            found.append(compile_plan(made, isa, str(row.get(answers.GOAL, spec.goal)), spec.core))
+            found.append(compile_plan(made, isa, str(row.get(answers.GOAL, spec.goal)), spec.core, spec.reserve))
         except UserError as error:
             failures.append(error)
     if not found:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from . import methods
@@ -32,7 +32,8 @@ _TAKEN = frozenset(
 class Spec:
     """A request that makes sense.  `method` is a method's name or "auto"; limits are in bytes, None for none.
 
-    `allow_branches`: the code may branch on secrets, in arms that take equally long.
+    `allow_branches`: the code may branch on secrets, in arms that take equally long; `reserve`: registers that it
+    leaves alone.
     """
 
     contract: Contract
@@ -44,6 +45,7 @@ class Spec:
     max_stack: int | None
     symbol: str
     allow_branches: bool = False
+    reserve: tuple[str, ...] = ()
 
     @property
     def bits(self) -> int:
@@ -64,6 +66,7 @@ class Spec:
             parts.append(f"--max-stack {self.max_stack}")
         if self.allow_branches:
             parts.append("--allow-branches")
+        parts += [f"--reserve {register}" for register in self.reserve]
         if self.symbol != default_symbol(self.contract):
             parts.append(f"--symbol {self.symbol}")
         return " ".join(parts)
@@ -87,6 +90,7 @@ def spec(
     max_stack: int | None = None,
     symbol: str | None = None,
     allow_branches: bool = False,
+    reserve: Sequence[str] = (),
 ) -> Spec:
     """Check a request for an instruction set, or the one of that name.  Raises UserError that says what to change."""
     which = isa(which) if isinstance(which, str) else which
@@ -111,5 +115,24 @@ def spec(
             f"'{name[:40]}' is no C identifier; a symbol has letters, digits and _, and is no keyword or macro"
         )
     return Spec(
-        what, chosen_core, method, tuple(sorted(given.items())), goal, max_bytes, max_stack, name, allow_branches
+        what,
+        chosen_core,
+        method,
+        tuple(sorted(given.items())),
+        goal,
+        max_bytes,
+        max_stack,
+        name,
+        allow_branches,
+        reserved(which, reserve),
     )
+
+
+def reserved(which: Isa, registers: Sequence[str]) -> tuple[str, ...]:
+    """Registers to be left alone, in the table's order.  UserError for one that a kernel cannot do without."""
+    needed = {part for group in which.abi.arguments for part in group} | {*which.abi.zero_on_return}
+    able = [register for register in which.registers if register in which.abi.callee_saved and register not in needed]
+    for register in registers:
+        if register not in able:
+            raise UserError(f"'{register}' cannot be reserved; these can: {', '.join(able)}")
+    return tuple(register for register in able if register in registers)

@@ -11,6 +11,7 @@ import pytest
 from arm import arm, made
 
 from sqgen import check, emit, methods, objects, programs
+from sqgen import kernel as kernel_module
 from sqgen.errors import Exit, UserError
 from sqgen.forward import prove_forward
 from sqgen.interpret import call, counterexample, operands, trace
@@ -159,3 +160,19 @@ def test_a_core_without_umaal_is_refused(core: str) -> None:
 def test_a_size_is_a_multiple_of_32_bits() -> None:
     with pytest.raises(UserError, match="nearest sizes are 96 and 128"):
         spec("arm", 100)
+
+
+@pytest.mark.parametrize("register", ["r7", "r4"])
+def test_a_reserved_register_is_left_alone_and_the_command_says_so(register: str) -> None:
+    """r7 is the frame pointer where code is compiled with one."""
+    kernel = kernel_module.make(spec("arm", 256, reserve=[register]))
+    named = {operand for line in kernel.compiled.lines for operand in line.instr.operands}
+    named |= {name for operand in named if isinstance(operand, tuple) for name in operand}
+    assert register not in named and register in {"r4", "r7"} & {*arm().registers}
+    assert kernel.spec.command().endswith(f"--reserve {register}")
+
+
+@pytest.mark.parametrize("register", ["r0", "r12", "lr", "sp", "r13"])
+def test_a_register_that_is_needed_or_that_there_is_not_cannot_be_reserved(register: str) -> None:
+    with pytest.raises(UserError, match=f"'{register}' cannot be reserved; these can: r4, r5, .*r11"):
+        spec("arm", 128, reserve=[register])
