@@ -6,9 +6,9 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
-APT    := gcc libc6-dev gcc-avr avr-libc binutils-avr libsimavr-dev libelf-dev qemu-system-misc
+APT    := gcc libc6-dev gcc-avr avr-libc binutils-avr libsimavr-dev libelf-dev qemu-system-misc binutils-arm-none-eabi qemu-system-arm
 
-.PHONY: run test sim answers search-avr results pictures mutate sweep clean
+.PHONY: run test sim answers search-avr search-arm results pictures mutate sweep clean
 
 run: $(VENV)/installed
 	$(BIN)/sqgen --isa avr --bits 192 --method sbd
@@ -32,6 +32,12 @@ search-avr: $(VENV)/installed  # by chance, from a seed: docs/search.md; hours, 
 	$(BIN)/sqgen search --isa avr --method sweeps
 	$(BIN)/sqgen search --isa avr --method sweeps --goal call --most 128
 	$(BIN)/sqgen search --isa avr --method streamed-karatsuba --least 192 --most 352
+
+search-arm: $(VENV)/installed  # the same for Cortex-M; hours
+	$(BIN)/sqgen search --isa arm --method free-order --least 64 --most 256 --plans 12000
+	$(BIN)/sqgen search --isa arm --op mul --method free-order --least 64 --most 256 --plans 10000
+	$(BIN)/sqgen search --isa arm --method row-blocks --least 256 --most 1024 --plans 100
+	$(BIN)/sqgen search --isa arm --op mul --method row-blocks --least 256 --most 1024 --plans 100
 
 mutate: $(VENV)/tested-with packages  # every single-instruction change of more and larger kernels; takes minutes
 	$(BIN)/python -m pytest -n auto -m mutate

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from sqgen.code import Code, Function, Op, check_flags
 from sqgen.plan import Plan
-from sqgen.table import Isa
+from sqgen.table import Core, Isa
 
 from .avr_address import address
 from .avr_parts import Module
@@ -21,12 +21,12 @@ PARTS = True
 RUNS = True
 
 
-def lower(plan: Plan, isa: Isa) -> Code:
+def lower(plan: Plan, isa: Isa, core: Core) -> Code:
     """The plan as functions on virtual registers, the entry first."""
     return Module(isa).code(plan)
 
 
-def finish(code: Code, isa: Isa) -> Code:
+def finish(code: Code, isa: Isa, core: Core) -> Code:
     """After allocation: addresses for `load` and `store`, frames, and MOVW where two limbs move together."""
     functions = []
     for function in code.functions:
@@ -50,6 +50,11 @@ def floor(op: str, limbs: int) -> dict[str, int]:
     off, seeded = n * (n - 1) // 2, 2 * n - 2
     sums = 3 * off - seeded + 3 * n - 1
     return {"products": n * n + n, "their sums": sums, "doubling": 2 * n - 2, "operands": 2 * n, "result": 4 * n}
+
+
+def starts(method: str, op: str, limbs: int) -> list[dict[str, str]]:
+    """Parameters to begin a search with, beside those that the method and the answers have: none."""
+    return []
 
 
 def frame(saved: Sequence[str]) -> tuple[list[Op], list[Op]]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sqgen.code import Builder, Memory, Virtual
-from sqgen.plan import Block, Difference, Part, Plan, Recombine, Slice
+from sqgen.plan import Block, Difference, Part, Plan, Recombine
 
 from .avr_address import reserve, stack_pointer_to
 from .avr_karatsuba import Chain
@@ -23,8 +23,9 @@ from .avr_runs import as_mask, clear
 from .avr_signed import Signed, Site
 from .avr_unrolled import Unrolled
 
-FRAME = "m"
+FRAME = "m"  # M, from the stack pointer upwards: the pointers of the operands, the sign of M, M
 OPERANDS = {"a": "Y", "b": "X"}  # their pointers
+ON_Y, ON_X, ABOVE = 1, 3, 5  # bytes from the stack pointer to where they are and to the sign
 
 
 class Nested:
@@ -89,28 +90,28 @@ class Nested:
         if step.into.name == FRAME:
             self.middle(step)
         elif step.into.first:
-            self.formed(step, Site(self.factors(step), "r", step.into.first, self.zero, OPERANDS))
+            self.formed(step, Site(self.factors(step), "r", step.into.first, self.zero, OPERANDS, "H"))
             for pointer in ("Y", "X"):
                 self.build.mark("retake", *POINTERS[pointer])
                 self.pop(pointer)
             self.point()
         else:
-            self.upper = self.formed(step, Site(self.factors(step), "r", 0, self.zero, OPERANDS, kept=True))
+            self.upper = self.formed(step, Site(self.factors(step), "r", 0, self.zero, OPERANDS, "L", kept=True))
 
     def middle(self, step: Part) -> None:
         """M, to the frame; then the pointers of the operands are read from the stack, and stay there."""
         build = self.build
         build.mark("release", *POINTERS["X"])
         build.raw(stack_pointer_to("Y"))
-        build.mark("point", "Y", Memory(FRAME, -6))
+        build.mark("point", "Y", Memory(FRAME, -1 - ABOVE))
         assert self.sign
         build.memory("store", self.sign, Memory(FRAME, -1))
-        self.formed(step, Site(self.factors(step), FRAME, 0, self.zero, {"a": "Z"}, needed=True))
+        self.formed(step, Site(self.factors(step), FRAME, 0, self.zero, {"a": "Z"}, "M", needed=True))
         build.mark("retake", *POINTERS["Z"])
         self.pop("Z")
         build.mark("retake", *POINTERS["X"])
-        load_pointer(build, "X", 3, 0)
-        load_pointer(build, "Y", 1, 0)
+        load_pointer(build, "X", ON_X, 0)
+        load_pointer(build, "Y", ON_Y, 0)
         self.point()
 
     def formed(self, step: Part, site: Site) -> list[Virtual]:
@@ -120,7 +121,10 @@ class Nested:
         return signed.upper
 
     def factors(self, step: Part) -> tuple[list[Virtual], list[Virtual]]:
-        return self.limbs(step.left), self.limbs(step.right)
+        left, right = (
+            self.vectors[each.name][each.first : each.first + each.count] for each in (step.left, step.right)
+        )
+        return left, right
 
     def point(self) -> None:
         """Both pointers are where the operands begin."""
@@ -132,9 +136,6 @@ class Nested:
         for register in POINTERS[pointer]:
             self.build.emit("pop", register)
 
-    def limbs(self, where: Slice) -> list[Virtual]:
-        return self.vectors[where.name][where.first : where.first + where.count]
-
     def recombine(self, step: Recombine) -> None:
         """L + H - M or, with a negative M, L + H + M."""
         for limb in self.upper:
@@ -142,6 +143,7 @@ class Nested:
         sign = self.build.limb("sign")
         self.build.emit("pop", sign)
         halves = (step.half, self.plan.limbs - step.half)
-        last = Unrolled(self.build, halves, self.registers + 4, sign=sign, upper=dict(enumerate(self.upper)))
+        free = self.registers + sum(len(POINTERS[pointer]) for pointer in OPERANDS.values())
+        last = Unrolled(self.build, halves, free, sign=sign, upper=dict(enumerate(self.upper)))
         last.all_steps()
         self.highest = last.highest()

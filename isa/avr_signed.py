@@ -39,7 +39,8 @@ SPARE = 3  # registers left free when the middle begins: fewer moves than where 
 
 @dataclass(frozen=True)
 class Site:
-    """Where a product stands: its factors, the buffer and the column where it begins, and a limb that is zero.
+    """Where a product stands: its factors, the buffer and the column where it begins, and a limb that is zero; the
+    `name` of one that is a part.
 
     `kept`: the upper half of the product is not stored.  `free`: pointer registers that limbs may have as soon as the
     last limb of b, or of a, is loaded; they are pushed before that if they are `needed` again.
@@ -50,6 +51,7 @@ class Site:
     first: int
     zero: Virtual
     free: Mapping[str, str]
+    name: str = ""
     kept: bool = False
     needed: bool = False
 
@@ -83,7 +85,7 @@ class Signed:
         for step in self.plan.steps:
             match step:
                 case Block(title):
-                    self.build.heading(title)
+                    self.build.heading(f"{title} of {self.site.name}" if self.site.name else title)
                 case Part(plan) if step.into.name == "m":
                     self.form_middle(plan)
                 case Part(plan) if step.into.first:

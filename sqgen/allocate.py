@@ -23,13 +23,16 @@ __all__ = ["PressureError", "Task", "allocate", "allocate_all", "meeting", "plac
 
 
 def allocate_all(
-    functions: Sequence[Function], prices: Mapping[str, float], pairs: Mapping[str, str]
+    functions: Sequence[Function], prices: Mapping[str, float], pairs: Mapping[str, str], *, grouped: bool = False
 ) -> list[Function]:
-    """All functions of a kernel: what is called stands after its callers, and chooses the registers between them."""
+    """All functions of a kernel: what is called stands after its callers, and chooses the registers between them.
+
+    `grouped`: loads that follow each other take less time than loads that do not.
+    """
     chosen: dict[str, str] = {}
     done: list[Function] = []
     for function in reversed(functions):
-        done.append(allocate(function, prices, pairs, chosen))
+        done.append(allocate(function, prices, pairs, chosen, grouped=grouped))
         chosen |= places(done[-1])
     return done[::-1]
 
@@ -54,6 +57,8 @@ def allocate(
     prices: Mapping[str, float],
     pairs: Mapping[str, str],
     chosen: Mapping[str, str] | None = None,
+    *,
+    grouped: bool = False,
 ) -> Function:
     """The function with a register in place of each variable, loads inserted for what has a home in memory.
 
@@ -61,7 +66,9 @@ def allocate(
     pair to the high one, `chosen` the places of other functions' limbs to registers.  Raises
     PressureError.
     """
-    placed = [(best_place(Task.of(way, prices, pairs, chosen or {})), way) for way in residences(function)]
+    placed = [
+        (best_place(Task.of(way, prices, pairs, chosen or {})), way) for way in residences(function, grouped=grouped)
+    ]
     best, found = min(placed, key=lambda each: each[0].cost)
     return emit(function, found, best, arrivals(found, chosen or {}))
 
@@ -235,6 +242,7 @@ def emit(
     What arrives in a register that is not there for limbs is moved at once.
     """
     registers = list(found.opening)
+    pointers = [op.args[1] for op in function.ops if op.insn == "lend_itself"]
     where = list(placed.where)
     waiting = deque(placed.moves)
     out: list[Op] = []
@@ -254,6 +262,7 @@ def emit(
         names |= {virtual: str(each.args[1]) for virtual, each in moved}
         args = tuple(names.get(arg, arg) if isinstance(arg, Virtual) else arg for arg in op.args)
         loads = [Op("load", (registers[where[stay]], home)) for stay, home in found.loads[index]]
+        loads.sort(key=lambda op: op.args[0] in pointers)  # what is loaded to a pointer is the last that it loads
         moves = [*stores, *shifts, *loads]
         moves.append(replace(op, args=args, reads=(), writes=()))
         if len(moves) > 1:
@@ -263,12 +272,16 @@ def emit(
     return replace(function, ops=tuple(out))
 
 
+Held = tuple[Virtual | Memory, ...]  # a variable; or of one that was loaded, its home, and who was stored there
+
+
 def verify(before: Function, after: Function) -> None:
     """Replay both and raise CodeError unless each register holds the variable that `before` means there."""
     homes = {virtual.home for op in before.ops for virtual in op.reads}
     rooms = {op.args[1] for op in before.ops if op.insn == "room"}
-    holds: dict[str, tuple[Arg, ...]] = {}  # of one that was loaded, its home too, which others may have as well
-    stored: dict[Arg, Arg] = {}  # variables in memory
+    holds: dict[str, Held] = {}
+    stored: dict[Arg, Held] = {}  # variables in memory
+    spoiled: set[Arg] = set()  # homes that another limb waits in
     rest = deque(before.ops)
     for op in after.ops:
         if rest and _matches(op, rest[0], holds):
@@ -276,16 +289,18 @@ def verify(before: Function, after: Function) -> None:
             for virtual, register in zip(original.args, op.args, strict=True):
                 if isinstance(virtual, Virtual) and virtual in original.writes:
                     holds[str(register)] = (virtual,)
-                    stored = {place: other for place, other in stored.items() if other != virtual}
+                    stored = {place: other for place, other in stored.items() if virtual not in other}
             if op.insn == "store" and isinstance(original.args[0], Virtual):
-                stored[original.args[1]] = original.args[0]
+                stored[original.args[1]] = (original.args[0],)
+                spoiled.discard(original.args[1])
         elif op.insn == "store" and (op.args[1] in rooms or _spilled(op)):
-            stored[op.args[1]] = holds[str(op.args[0])][0]
+            stored[op.args[1]] = holds[str(op.args[0])]
+            spoiled.add(op.args[1])
         elif op.insn == "move":
             holds[str(op.args[0])] = holds[str(op.args[1])]
-        elif op.insn == "load" and (op.args[1] in homes or op.args[1] in stored):
-            here = stored.get(op.args[1])
-            holds[str(op.args[0])] = (*((here,) if here else ()), op.args[1])
+        elif op.insn == "load" and isinstance(op.args[1], Memory) and (op.args[1] in homes or op.args[1] in stored):
+            home = (op.args[1],) if op.args[1] in homes and op.args[1] not in spoiled else ()
+            holds[str(op.args[0])] = (*home, *stored.get(op.args[1], ()))
         else:
             raise CodeError(f"{op.text().strip()} does not follow from the code before allocation")
     if rest:
@@ -296,7 +311,7 @@ def _spilled(op: Op) -> bool:
     return isinstance(op.args[1], Memory) and op.args[1].base == SPILLED
 
 
-def _matches(op: Op, original: Op, holds: Mapping[str, tuple[Arg, ...]]) -> bool:
+def _matches(op: Op, original: Op, holds: Mapping[str, Held]) -> bool:
     """Whether `op` is `original` with each variable read from the register that holds it."""
     if op.insn != original.insn or len(op.args) != len(original.args):
         return False

@@ -15,7 +15,8 @@ RUNS = 300
 
 @dataclass(frozen=True)
 class Report:
-    """What the simulator saw on all runs: `call` and `body` cycles, `stack` in bytes below the return address.
+    """What the simulator saw on all runs: `call` and `body` cycles, 0 if it counts none, `stack` in bytes below the
+    return address.
 
     `simulator` did `runs` plain runs and `interrupted` ones with an interrupt before every instruction, on `paths`
     different paths.
@@ -38,8 +39,8 @@ def run(
     Raises UserError: there is no simulator for the core, or it is not installed (TOOL), or it saw something wrong
     (DISAGREES).
     """
-    confirmed = contract.isa.timings[core.timing].confirmed
-    if not confirmed:
+    name = contract.isa.timings[core.timing].judge
+    if not name:
         raise UserError(f"there is no outside simulator for {core.name}; its cycles are a model", Exit.TOOL)
-    judge = importlib.import_module(f"sqgen.oracles.{confirmed}_judge")
+    judge = importlib.import_module(f"sqgen.oracles.{name}_judge")
     return cast(Report, judge.run(image, contract, core, entry, runs, branches=branches))

@@ -117,6 +117,7 @@ def _complain(message: str, code: Exit) -> int:
 @click.option("--max-stack", type=int, metavar="N", help="Most bytes of stack, the return address not counted.")
 @click.option("--search", type=float, metavar="SECONDS", help="Look for a faster one for so long, on all processors.")
 @branches_option
+@click.option("--reserve", multiple=True, metavar="REGISTER", help="Leave a kept register alone; may be repeated.")
 @click.option("--json", "as_json", is_flag=True, help="Print the manifest and nothing else.")
 @click.option("--stdout", "as_assembly", is_flag=True, help="Print the assembly and nothing else.")
 @click.option("--dump", type=click.Choice(DUMPS), help="Print one stage of the compilation and nothing else.")
@@ -169,6 +170,7 @@ def _make(options: dict[str, Any]) -> None:
         "max_stack",
         "symbol",
         "allow_branches",
+        "reserve",
     )
     asked = spec(options["isa"], options["bits"], **{name: options[name] for name in chosen})
     if options["search"] is not None:

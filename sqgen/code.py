@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .statements import Equation, Zero
-from .table import Insn, Isa
+from .table import Insn, Isa, OperandValue
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Label:
 
 ANY_FLAGS = (Flag(0, "any"),)  # taken by an operation that takes the flags as they are
 
-Arg = Virtual | Memory | Label | str | int
+Arg = Virtual | Memory | Label | OperandValue
 
 
 @dataclass(frozen=True)
@@ -77,6 +77,7 @@ class Op:
     * `need`: what it reads must be in registers here
     * `release` (registers ...): from here on the allocator may use them
     * `lend` (buffer, registers ...): the allocator may use them after the last load from the buffer
+    * `lend_itself` (buffer, register): the same of its pointer, which that last load may be to
     * `accept`, `give` (limbs): what a function on registers finds there, and what it leaves there
     * `room` (limb, memory): this place is free for the limb's value, and holds it already if it was `store`d there
     * `own` (limb): it is to be written, or its place to be used: it has no home or room from here on, and is in a

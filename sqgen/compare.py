@@ -176,7 +176,7 @@ def points(request: Spec, method: str) -> list[Spec]:
     numbers = [
         (number.name, value)
         for number in taken
-        if not number.choices
+        if not (number.choices or number.text)
         for value in values(number, best.get(number.name, number.standard(what.limbs)), what.limbs)
     ]
     combined = [{**best, **dict(choice)} for choice in itertools.product(*words)]

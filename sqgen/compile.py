@@ -12,7 +12,7 @@ from .encode import EncodeError, Instr, assemble
 from .errors import Exit, UserError
 from .idioms import Idioms, idioms
 from .plan import Plan, Run
-from .table import Isa
+from .table import Core, Isa
 
 ROOM = 64  # bytes that may come in between when jumps by the way are added
 PROGRESS = 256  # bytes that a jump by the way must gain, lest jumps stand beside each other without end
@@ -51,25 +51,32 @@ class Compiled:
         return not any(line.target for line in self.lines)
 
 
-def compile_plan(plan: Plan, isa: Isa, goal: str = "speed") -> Compiled:
-    """Bytes for a plan, not yet proved.  With the goal `speed` saved registers cost nothing.
+def compile_plan(
+    plan: Plan, isa: Isa, goal: str = "speed", core: Core | None = None, reserve: Sequence[str] = ()
+) -> Compiled:
+    """Bytes for a plan on a core, or the default one, not yet proved.  For the goal `speed` saved registers are free;
+    those to `reserve` are left alone.
 
     Raises PressureError where the registers do not suffice, UserError for parts that the instruction set's idioms
     cannot form, or that lie too far apart.
     """
-    rules = idioms(isa)
+    rules, core = idioms(isa), core or isa.core(isa.default_core)
     if not forms(rules, plan):
         raise unformed(rules, plan, isa)
-    code = rules.lower(plan, isa)
+    code = without(rules.lower(plan, isa, core), reserve)
     try:
-        allocated = allocate.allocate_all(code.functions, frame.prices(isa, goal), isa.pairs())
+        allocated = allocate.allocate_all(
+            code.functions, frame.prices(isa, goal, core), isa.pairs(), grouped=isa.chained(core)
+        )
     except allocate.PressureError as error:
         raise allocate.PressureError(f"{error}; choose {remedy(plan)} or a smaller size", Exit.LIMITS) from None
     for function, done in zip(code.functions, allocated, strict=True):
         allocate.verify(function, done)
-    registers = rules.finish(Code(tuple(allocated)), isa)
+    registers = rules.finish(Code(tuple(allocated)), isa, core)
     written = frame.written([op for function in registers.functions for op in function.ops], isa)
-    before, after = rules.frame([register for register in written if register in isa.abi.callee_saved])
+    if taken := [register for register in written if register in reserve]:
+        raise UserError(f"method '{plan.method}' cannot leave {', '.join(taken)} alone; take another one", Exit.LIMITS)
+    before, after = rules.frame([register for register in written if register in isa.abi.saved])
     entry, *others = registers.functions
     framed = replace(entry, ops=(*before, *entry.ops, *after))
     lines = layout([framed, *others], isa)
@@ -80,6 +87,20 @@ def compile_plan(plan: Plan, isa: Isa, goal: str = "speed") -> Compiled:
             f"the parts of {plan.method} lie too far apart: {error}; choose more levels", Exit.LIMITS
         ) from None
     return Compiled(plan, isa, code, registers, written, lines, image)
+
+
+def without(code: Code, reserve: Sequence[str]) -> Code:
+    """The code with registers that the allocator may not use."""
+    offers = ("release", "spill", "lend", "lend_itself")
+    functions = []
+    for function in code.functions if reserve else ():
+        ops = [
+            replace(op, args=tuple(arg for arg in op.args if arg not in reserve)) if op.insn in offers else op
+            for op in function.ops
+        ]
+        pool = tuple(register for register in function.pool if register not in reserve)
+        functions.append(replace(function, ops=tuple(ops), pool=pool))
+    return Code(tuple(functions)) if reserve else code
 
 
 def remedy(plan: Plan) -> str:
@@ -132,7 +153,7 @@ def layout(functions: Sequence[Function], isa: Isa) -> tuple[Line, ...]:
             labels.append(str(op.args[0]))
             continue
         target = _target(name, op, places)
-        operands = tuple(arg for arg in op.args if isinstance(arg, str | int))
+        operands = tuple(arg for arg in op.args if isinstance(arg, str | int | tuple))
         if target:
             operands = (*operands, places[target] - at - isa.insns[op.insn].size)
         lines.append(Line(Instr(isa.insns[op.insn], operands), op.heading, op.comment, tuple(labels), target))
@@ -169,7 +190,8 @@ def _reaches(name: str, op: Op, at: int, places: Mapping[str, int], isa: Isa) ->
 def _within(op: Op, at: int, isa: Isa, target: int) -> bool:
     """Whether a jump, branch or call at `at` reaches an address."""
     operand = isa.insns[op.insn].operands[-1]
-    return operand.low <= (target - at - isa.insns[op.insn].size) // operand.scale < -operand.low
+    distance = target - at - isa.insns[op.insn].size - operand.bias
+    return operand.low <= distance // operand.scale < -operand.low
 
 
 def _nearest(

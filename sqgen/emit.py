@@ -10,7 +10,7 @@ from typing import Any
 
 import jinja2
 
-from . import __version__, methods
+from . import __version__, methods, unwind
 from .compile import Line
 from .kernel import Kernel
 from .places import folder
@@ -120,7 +120,12 @@ def facts(kernel: Kernel) -> dict[str, Any]:
         "return_address": spec.core.pc_limbs * isa.limb_bits // 8,
         "bytes": kernel.size,
         "cycles": [
-            (timing.title, price.call, price.body, f"confirmed in {timing.confirmed}" if timing.confirmed else "model")
+            (
+                timing.title,
+                price.call,
+                price.body,
+                f"confirmed in {timing.confirmed}" if timing.confirmed else timing.basis,
+            )
             for timing, price in kernel.prices
         ],
         "method": textwrap.wrap(
@@ -137,8 +142,17 @@ def facts(kernel: Kernel) -> dict[str, Any]:
         "generator": f"sqgen {__version__}",
         "paths": 1 + len(kernel.verdict.others),
         "counts": ", ".join(f"{count} {kind}" for kind, count in Counter(dict(kernel.price.counts)).most_common()),
-        "lines": [row for line in kernel.compiled.lines for row in listing(line, isa.comment, spec.symbol)],
+        "lines": listings(kernel),
     }
+
+
+def listings(kernel: Kernel) -> list[str]:
+    """Rows of assembly text for all instructions, with what a debugger needs behind them."""
+    isa, lines = kernel.spec.contract.isa, kernel.compiled.lines
+    found = []
+    for line, directives in zip(lines, unwind.directives(lines, isa), strict=True):
+        found += [*listing(line, isa.comment, kernel.spec.symbol), *(f"    {each}" for each in directives)]
+    return found
 
 
 def listing(line: Line, mark: str, symbol: str) -> list[str]:

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from .meaning import Meaning
-from .table import Insn, Isa, Operand
+from .statements import count_of
+from .table import Insn, Isa, Operand, OperandValue
 
 
 class EncodeError(ValueError):
@@ -23,13 +24,18 @@ class Instr:
     """One machine instruction: a table entry and its operands, in table order (registers by name)."""
 
     insn: Insn
-    operands: tuple[str | int, ...]
+    operands: tuple[OperandValue, ...]
 
     @functools.cached_property
     def immediates(self) -> dict[str, int]:
-        """Immediate operands by name."""
-        pairs = zip(self.insn.operands, self.operands, strict=True)
-        return {operand.name: value for operand, value in pairs if isinstance(value, int)}
+        """Immediate operands, and the lengths of lists, by name."""
+        found: dict[str, int] = {}
+        for operand, value in zip(self.insn.operands, self.operands, strict=True):
+            if isinstance(value, int):
+                found[operand.name] = value
+            elif isinstance(value, tuple):
+                found[count_of(operand.name)] = len(value)
+        return found
 
     def places(self, isa: Isa) -> dict[str, tuple[int, ...]]:
         """Slots of every name in the instruction's meaning."""
@@ -40,6 +46,8 @@ class Instr:
                 if isinstance(value, str) and operand.cls:
                     first = isa.slots[value]
                     cached[operand.name] = tuple(range(first, first + operand.cls.limbs))
+                elif isinstance(value, tuple):
+                    cached[operand.name] = tuple(isa.slots[register] for register in value)
             self.__dict__["_places"] = cached
         return cached
 
@@ -53,10 +61,11 @@ class Instr:
 
     def text(self) -> str:
         """Assembly syntax."""
-        values = {operand.name: value for operand, value in zip(self.insn.operands, self.operands, strict=True)}
-        for operand in self.insn.operands:
-            if operand.kind == "target":
-                values[operand.name] = f".{int(values[operand.name]):+d}"
+        values: dict[str, object] = {}
+        for operand, value in zip(self.insn.operands, self.operands, strict=True):
+            values[operand.name] = ", ".join(value) if isinstance(value, tuple) else value
+            if operand.kind == "target" and isinstance(value, int):
+                values[operand.name] = f".{value if self.insn.dot_is_next else value + self.insn.size:+d}"
         if self.insn.same and len(set(self.operands)) == 1:
             return self.insn.same.format(**values)
         return self.insn.syntax.format(**values)
@@ -64,36 +73,54 @@ class Instr:
     def clash(self) -> str:
         """The operand for which the table leaves the instruction undefined, "" if there is none."""
         if self.insn.apart:
-            for operand, value in zip(self.insn.operands, self.operands, strict=True):
-                wide = self.insn.apart.get(operand.name)
-                if wide and self.insn.places[str(value)][0] in self.insn.places[wide]:
-                    return str(value)
+            named = {operand.name: value for operand, value in zip(self.insn.operands, self.operands, strict=True)}
+            for name, other in self.insn.apart.items():
+                value, beside = str(named[name]), named.get(other)
+                if beside is None:
+                    clashing = self.insn.places[value][0] in self.insn.places[other]
+                else:
+                    clashing = value in (beside if isinstance(beside, tuple) else (beside,))
+                if clashing:
+                    return value
         return ""
 
 
-def _code(operand: Operand, value: str | int, bits: int) -> int:
+def _code(operand: Operand, value: OperandValue, bits: int) -> int:
     """The number that stands for `value` in a field of `bits` bits."""
     if operand.cls:
-        if value not in operand.cls.registers:
+        names = value if isinstance(value, tuple) else (str(value),)
+        if isinstance(value, tuple) != (operand.kind == "list") or not set(names) <= set(operand.cls.registers):
             raise EncodeError(f"{value} is not of class {operand.cls.name}")
-        return operand.cls.registers.index(str(value))
-    number = int(value)
+        codes = [operand.cls.code(name) for name in names]
+        if operand.kind != "list":
+            return codes[0]
+        if codes != sorted(set(codes)) or len(codes) < operand.least:
+            raise EncodeError(f"{', '.join(names)} are not {operand.least} or more registers in order")
+        return sum(1 << code for code in codes)
+    assert isinstance(value, int)
     if operand.kind == "target":
-        if number % operand.scale or not operand.low <= number // operand.scale < -operand.low:
-            raise EncodeError(f"target {number:+d} is out of reach")
-        return (number // operand.scale) & ((1 << bits) - 1)
-    if not operand.low <= number <= operand.high:
-        raise EncodeError(f"{number} is not in {operand.low}..{operand.high}")
-    return number - operand.low
+        number, rest = divmod(value - operand.bias, operand.scale)
+        if rest or not operand.low <= number < -operand.low:
+            raise EncodeError(f"target {value:+d} is out of reach")
+        return number & ((1 << bits) - 1)
+    if not operand.low <= value <= operand.high or value % operand.scale:
+        steps = f" in steps of {operand.scale}" if operand.scale > 1 else ""
+        raise EncodeError(f"{value} is not in {operand.low}..{operand.high}{steps}")
+    return value // operand.scale
 
 
-def _value(operand: Operand, code: int, bits: int) -> str | int | None:
+def _value(operand: Operand, code: int, bits: int) -> OperandValue | None:
     """The operand that `code` stands for, None for a code that is not in use; the inverse of `_code`."""
+    if operand.cls and operand.kind == "list":
+        found = [operand.cls.named(index) for index in range(bits) if code >> index & 1]
+        names = tuple(name for name in found if name)
+        return names if len(found) == len(names) >= operand.least else None
     if operand.cls:
-        return operand.cls.registers[code] if code < len(operand.cls.registers) else None
+        return operand.cls.named(code)
     if operand.kind == "target":
-        return (code - (1 << bits) if code >> (bits - 1) else code) * operand.scale
-    return code + operand.low if code + operand.low <= operand.high else None
+        return (code - (1 << bits) if code >> (bits - 1) else code) * operand.scale + operand.bias
+    value = code * operand.scale
+    return value if operand.low <= value <= operand.high else None
 
 
 def encode(instr: Instr) -> bytes:
@@ -139,7 +166,7 @@ def _decode_word(isa: Isa, word: int, bits: int) -> Instr | None:
     return None
 
 
-def _operand(insn: Insn, operand: Operand, word: int) -> str | int | None:
+def _operand(insn: Insn, operand: Operand, word: int) -> OperandValue | None:
     """The operand in an instruction word, None if its code stands for nothing."""
     field = next(field for field in insn.fields if field.operand == operand.name)
     code = functools.reduce(lambda code, position: code << 1 | word >> position & 1, field.bits, 0)

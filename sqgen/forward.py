@@ -287,6 +287,10 @@ class Machine:
         if isa.stack_pointer:
             self.point(self.stack_pointer, "stack")
         kept = (*isa.abi.callee_saved, *filter(None, [isa.interrupt_enable]))
+        # of calls that have not returned, where a link register is: what it held, where the stack ended, the target
+        self.links: list[tuple[Sum, int, int | None]] = []
+        if isa.abi.link:
+            self.links.append((self.slots[isa.slots[isa.abi.link]].parts, self.stack_end(), None))
         self.kept = {name: self.form(self.slots[isa.slots[name]]) for name in kept}
 
     def unknown(self, bits: int) -> Value:
@@ -446,7 +450,7 @@ class Machine:
             raise Refused("the walk leaves the code")
         instr = decode(self.isa, self.image, self.at)
         insn = instr.insn
-        if insn.name in self.core.lacks or not insn.constant_time:
+        if insn.name in self.core.lacks or not self.isa.constant_time(insn, self.core):
             raise Refused(f"{self.core.name} has no {insn.name}, or its time depends on operands")
         self.pushed, self.touched = [], []
         instr.meaning(self.isa).run(self)
@@ -456,7 +460,8 @@ class Machine:
         self.trace.append((self.at, self.touched))
         if len(self.trace) > 1000 + 100 * self.contract.limbs**2:  # a slow loop takes about 20 for each pair of limbs
             raise Refused("no end in sight")
-        following = self.flow(insn.control, self.at + insn.size, next(iter(instr.immediates.values()), 0))
+        distance = next(iter(instr.immediates.values()), 0)
+        following = self.flow(insn.control, self.at + insn.size, distance, instr.places(self.isa))
         self.at = following or 0
         return following is not None
 
@@ -477,7 +482,9 @@ class Machine:
         moved = self.linear([(1, self.wide(self.stack_pointer)), (limbs * self.limb_bytes, self.constant(1))])
         self.set_wide(self.stack_pointer, moved)
 
-    def flow(self, control: tuple[str, ...], following: int, distance: int) -> int | None:
+    def flow(
+        self, control: tuple[str, ...], following: int, distance: int, places: Mapping[str, tuple[int, ...]]
+    ) -> int | None:
         """Where the walk goes on after a jump, branch, call or return; None at the end."""
         match control:
             case ():
@@ -491,17 +498,41 @@ class Machine:
                 self.touched.append((flag, value.low))
                 return following + distance if value.low == int(wanted) else following
             case ("call",):
-                self.move_stack(-self.core.pc_limbs)
-                self.returns[self.stack_end()] = following
+                self.enter(following)
                 return following + distance
-            case ("return",):
-                end = self.stack_end()
-                if end not in self.returns:
-                    self.finish(end)
-                    return None
-                self.move_stack(self.core.pc_limbs)
-                return self.returns.pop(end)
+            case ("return", *register):
+                return self.leave_by(self.slots[places[register[0]][0]]) if register else self.leave()
         raise Refused(f"does not know `{' '.join(control)}`")
+
+    def enter(self, following: int) -> None:
+        """A function is called: its return address goes to the link register or to the stack."""
+        if self.isa.abi.link:
+            link = self.unknown(self.isa.limb_bits)
+            self.slots[self.isa.slots[self.isa.abi.link]] = link
+            self.links.append((link.parts, self.stack_end(), following))
+        else:
+            self.move_stack(-self.core.pc_limbs)
+            self.returns[self.stack_end()] = following
+
+    def leave(self) -> int | None:
+        """Where the return address on the stack leads, None where it is the caller's."""
+        end = self.stack_end()
+        if end not in self.returns:
+            self.finish(end)
+            return None
+        self.move_stack(self.core.pc_limbs)
+        return self.returns.pop(end)
+
+    def leave_by(self, link: Value) -> int | None:
+        """Where a return address out of a register leads: to the latest call, None where it is the caller's."""
+        wanted, end, target = self.links.pop()
+        if substitute(combine((1, self.form(link)), (-1, substitute(wanted, self.limbs.forms))), self.limbs.pivots):
+            raise Refused("returns to another address than that of its call")
+        if end != self.stack_end():
+            raise Refused("returns with the stack pointer not where it was at the call")
+        if target is None:
+            self.finish(end)
+        return target
 
     def finish(self, stack_end: int) -> None:
         """What the contract asks for at the return.  Raises Refused."""

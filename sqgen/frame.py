@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from . import timing
 from .code import Op
 from .encode import Instr
+from .idioms import idioms
 from .statements import Equation, Load, Logic
 from .table import Core, Insn, Isa
 
@@ -19,7 +21,7 @@ def written(ops: Sequence[Op], isa: Isa) -> tuple[str, ...]:
     for op in ops:
         if op.insn not in isa.insns or isa.insns[op.insn].control:
             continue
-        instr = Instr(isa.insns[op.insn], tuple(arg for arg in op.args if isinstance(arg, str | int)))
+        instr = instruction(op, isa)
         places = instr.places(isa)
         for name in _outputs(instr.insn):
             found.update(places[name])
@@ -30,8 +32,22 @@ def prices(isa: Isa, goal: str, core: Core | None = None) -> dict[str, float]:
     """Cycles that the use of a register costs where it must be saved and restored, on a core or the default one; where
     the body is all that counts, next to nothing, which decides between equals."""
     core = core or isa.core(isa.default_core)
-    each = sum(isa.cycles(insn, core) for insn in isa.insns.values() if insn.frame)
-    return dict.fromkeys(isa.abi.callee_saved, each * NOTHING if goal == "speed" else each)
+    saved = [register for register in isa.registers if register in isa.abi.saved]
+    if not saved:
+        return {}
+    each = _cycles(saved, isa, core) - _cycles(saved[:-1], isa, core)
+    return dict.fromkeys(saved, each * NOTHING if goal == "speed" else each)
+
+
+def _cycles(saved: Sequence[str], isa: Isa, core: Core) -> int:
+    """What saving and restoring these takes, with the return."""
+    before, after = idioms(isa).frame(saved)
+    return sum(timing.costs(isa, core, [instruction(op, isa) for op in (*before, *after)]))
+
+
+def instruction(op: Op, isa: Isa) -> Instr:
+    """An operation on registers as the instruction that it is."""
+    return Instr(isa.insns[op.insn], tuple(arg for arg in op.args if isinstance(arg, str | int | tuple)))
 
 
 def moves_stack(insn: Insn, isa: Isa) -> bool:

@@ -7,10 +7,11 @@ whatever the caller put there.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
+from . import timing
 from .contract import Contract
-from .encode import DecodeError, decode
+from .encode import DecodeError, Instr, decode
 from .table import Core, Isa
 
 STEPS = 2_000_000  # instructions that a call executes at most
@@ -32,9 +33,12 @@ class Machine:
         self.slots = [0] * len(isa.slots)
         self.memory = bytearray(memory_bytes)
         self.cycles = 0
+        self.before: Instr | None = None  # the instruction that was executed last
         pointer = isa.stack_pointer
         self.stack = isa.wide.get(pointer, (pointer,)) if pointer else ()
         self.frames: dict[int, tuple[int, bytes]] = {}  # by stack pointer: where a return goes, what stands there
+        self.home = 0  # the return address in the link register
+        self.links: list[tuple[int, int]] = []  # of calls that have not returned: what the link register held, where to
 
     # ---- the domain of `Meaning.run` ------------------------------------------------------------------------
 
@@ -86,7 +90,7 @@ class Machine:
         for index, name in enumerate(names):
             self.slots[self.isa.slots[name]] = value >> (index * self.isa.limb_bits) & ((1 << self.isa.limb_bits) - 1)
 
-    def wide(self, names: Sequence[str]) -> int:
+    def wide(self, names: Iterable[str]) -> int:
         return sum(self.slots[self.isa.slots[name]] << (k * self.isa.limb_bits) for k, name in enumerate(names))
 
     def fill(self, seed: int) -> None:
@@ -96,34 +100,59 @@ class Machine:
         self.memory[:] = rng.randbytes(len(self.memory))
         for register in self.isa.abi.zero_on_return:
             self.slots[self.isa.slots[register]] = 0
+        self.home = self.wide(filter(None, [self.isa.abi.link]))
 
     def step(self, image: bytes, at: int) -> int | None:
         """Execute the instruction at `at`; the next one's offset, None for a return."""
         instr = decode(self.isa, image, at)
         insn = instr.insn
-        self.cycles += self.isa.cycles(insn, self.core)
+        self.cycles += timing.cost(self.isa, self.core, instr, self.before)
+        self.before = instr
         instr.meaning(self.isa).run(self)
         following = at + insn.size
         if not insn.control:
             return following
         if insn.control[0] == "return":
-            return self.leave()
+            return (
+                self.follow(self.slots[instr.places(self.isa)[insn.control[1]][0]])
+                if insn.control[1:]
+                else self.leave()
+            )
         target = following + next(iter(instr.immediates.values()))
         if insn.control[0] == "call":
             self.enter(following)
             return target
         if insn.control[0] == "branch" and self.slots[self.isa.slots[insn.control[1]]] != int(insn.control[2]):
             return following
-        self.cycles += insn.taken
+        self.cycles += self.isa.by_timing(insn.taken, self.core)
         return target
 
     def enter(self, following: int) -> None:
-        """Push a return address: the place itself is kept aside, the bytes for it stay what they are."""
+        """Push a return address: the place itself is kept aside, the bytes for it stay what they are.
+
+        Where there is a link register, it gets a number that stands for the place.
+        """
+        if self.isa.abi.link:
+            slot = self.isa.slots[self.isa.abi.link]
+            self.slots[slot] = self.slots[slot] + 2 & (1 << self.isa.limb_bits) - 1
+            self.links.append((self.slots[slot], following))
+            return
         size = self.core.pc_limbs * (self.isa.limb_bits // 8)
         stack = self.wide(self.stack) - size
         self.set_wide(self.stack, stack)
         at = self.inside(stack + self.isa.stack_free, size)
         self.frames[stack] = following, bytes(self.memory[at : at + size])
+
+    def follow(self, link: int) -> int | None:
+        """Where a return address out of a register leads: to the latest call, None where it is the caller's."""
+        if not self.links:
+            if link != self.home:
+                raise Crash("the return address is not the one at entry")
+            return None
+        expected, following = self.links.pop()
+        if link != expected:
+            raise Crash("the return address is not that of the latest call")
+        return following
 
     def leave(self) -> int | None:
         """Pop a return address; None where it is the caller's."""

@@ -78,8 +78,11 @@ def make(spec: Spec) -> Kernel:
             f"the proof failed at {verdict.fault}; this is a fault of sqgen, please report it", Exit.UNPROVED
         )
     isa = spec.contract.isa
+    used = [isa.insns[name] for name in compiled_insns(compiled)]
     by_timing = {
-        core.timing: core for core in isa.cores.values() if set(compiled_insns(compiled)).isdisjoint(core.lacks)
+        core.timing: core
+        for core in isa.cores.values()
+        if all(insn.name not in core.lacks and isa.constant_time(insn, core) for insn in used)
     }
     by_timing = {spec.core.timing: spec.core, **{k: v for k, v in by_timing.items() if k != spec.core.timing}}
     cores = list(by_timing.values())
@@ -123,7 +126,7 @@ def candidates(spec: Spec) -> list[Compiled]:
         if found and least > worthwhile(spec, found):
             continue
         try:
-            found.append(compile_plan(made, isa, str(row.get(answers.GOAL, spec.goal))))
+            found.append(compile_plan(made, isa, str(row.get(answers.GOAL, spec.goal)), spec.core, spec.reserve))
         except UserError as error:
             failures.append(error)
     if not found:

@@ -65,6 +65,7 @@ class Meaning:
         widths: Sequence[int],
     ) -> None:
         self.places, self.immediates, self.widths = places, immediates, widths
+        self.limb_bytes = max(widths) // 8
         self.steps = tuple((statement, self._prepared(statement)) for statement in statements)
 
     def run(self, domain: Domain[Any]) -> None:
@@ -140,9 +141,12 @@ class _Run:
             if type(statement) is Equation and layout:
                 self.equation(layout)
             elif type(statement) is Load and layout:
-                self.set(statement.out, [self.domain.load(self.sum(layout))])
+                addresses = self.addresses(layout, len(self.places[statement.out.rstrip("'")]))
+                self.set(statement.out, [self.domain.load(address) for address in addresses])
             elif type(statement) is Store and layout:
-                self.domain.store(self.sum(layout), self.value(statement.value))
+                values = self.limbs(statement.value)
+                for address, value in zip(self.addresses(layout, len(values)), values, strict=True):
+                    self.domain.store(address, value)
             elif type(statement) is Logic:
                 left, right = self.value(statement.left), self.value(statement.right)
                 self.set(statement.out, [self.domain.logic(statement.op, left, right)])
@@ -179,6 +183,20 @@ class _Run:
             else:
                 parts.append((coefficient, self.domain.product(self.value(names[0]), self.value(names[1]))))
         return parts[0][1] if len(parts) == 1 and parts[0][0] == 1 else self.domain.linear(parts)
+
+    def addresses(self, layout: _Layout, count: int) -> list[Any]:
+        """Of as many limbs, in bytes, from the one that is said on."""
+        address, limb = self.sum(layout), self.meaning.limb_bytes
+        return [
+            self.domain.linear([(1, address), (limb * index, self.domain.constant(1))]) if index else address
+            for index in range(count)
+        ]
+
+    def limbs(self, name: str) -> list[Any]:
+        """The limbs of a name."""
+        if name in self.local or name in self.meaning.immediates:
+            return [self.value(name)]
+        return self.slots(name)
 
     def set(self, name: str, values: Sequence[Any]) -> None:
         """Give the primed place, local or lost digit `name` its new values, limb by limb."""

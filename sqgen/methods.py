@@ -24,13 +24,14 @@ Known = Callable[[str, str, int], Mapping[str, str]]  # good parameters of (meth
 @dataclass(frozen=True)
 class Parameter:
     """A parameter of a method: a positive integer, or one of the words `choices`; several, separated by commas, if
-    `many`.  A default may depend on the number of limbs."""
+    `many`; or a `text` that the method reads itself.  A default may depend on the number of limbs."""
 
     name: str
     help: str
     default: str | Callable[[int], str]
     many: bool = False
     choices: tuple[str, ...] = ()
+    text: bool = False
 
     def standard(self, limbs: int) -> str:
         """The default for a number of that many limbs."""
@@ -156,7 +157,9 @@ def values(name: str, given: Mapping[str, str], columns: int, known: Known = _no
     numbers: dict[str, tuple[int, ...]] = {}
     words: dict[str, str] = {}
     for key, parameter in parameters.items():
-        if parameter.choices:
+        if parameter.text:
+            words[key] = given.get(key, parameter.standard(columns // 2))
+        elif parameter.choices:
             words[key] = _word(name, parameter, given.get(key, parameter.standard(columns // 2)))
         elif key in given:
             numbers[key] = _numbers(name, parameter, given[key], columns)
@@ -204,7 +207,9 @@ def plan(op: str, limbs: int, name: str, given: Mapping[str, str], known: Known 
     shown = tuple(
         (p.name, checked.text(p.name))
         for p in chosen.PARAMETERS
-        if checked.text(p.name) != p.standard(limbs) or p.name in searched or not (p.choices or callable(p.default))
+        if checked.text(p.name) != p.standard(limbs)
+        or p.name in searched
+        or not (p.choices or p.text or callable(p.default))
     )
     made = Plan(op, limbs, name, shown, tuple(chosen.steps(op, limbs, checked)))
     cover.check(made)

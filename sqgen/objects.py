@@ -121,6 +121,7 @@ def _function(elf: Any, path: Path, wanted: str | None, isa: Isa) -> CodeBytes:
     section = code[symbol["st_shndx"]]
     base = 0 if elf["e_type"] == "ET_REL" else section["sh_addr"]
     image, entry, size = section.data(), symbol["st_value"] - base, symbol["st_size"]
+    entry -= entry % isa.code_unit  # a bit that says in which mode to call it
     if not 0 <= entry < len(image) or entry + size > len(image):
         raise ValueError(f"'{symbol.name}' lies outside its section")
     image, relocated = _linked(elf, symbol["st_shndx"], image, base, isa)

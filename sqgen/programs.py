@@ -37,7 +37,8 @@ def assemble(source: Path, target: Path, isa: Isa, core: Core, name: str | None 
     if chosen is None:
         packages = " or ".join(assembler.package for assembler in known)
         raise UserError(f"no assembler for {isa.name} is installed; install {packages}", Exit.TOOL)
-    words = [word.format(core=core.name, source=source.resolve(), object=target.resolve()) for word in chosen.command]
+    cpu = chosen.names.get(core.name, core.name)
+    words = [word.format(core=cpu, source=source.resolve(), object=target.resolve()) for word in chosen.command]
     done = _run(chosen.name, [sys.executable, "-m", chosen.module, *words] if chosen.module else words)
     if done.returncode:
         raise UserError(f"{chosen.name} refuses '{source}': {_complaint(done)}", Exit.FILE)

@@ -185,7 +185,7 @@ class _Proof:
         """Raises Refused for an instruction that must not occur, wherever it does."""
         if instr.insn.name in self.core.lacks:
             raise Refused(f"{self.core.name} has no such instruction")
-        if not instr.insn.constant_time:
+        if not self.isa.constant_time(instr.insn, self.core):
             raise Refused(f"not constant-time on {self.core.name}")
 
     def plain(self, state: State, instr: Instr) -> None:
@@ -232,9 +232,15 @@ class _Proof:
         following = at + instr.insn.size
         kind = instr.insn.control[0]
         if kind == "return":
-            return self.leave(state)
+            return self.follow(state, instr) if self.isa.abi.link else self.leave(state)
         target = following + next(iter(instr.immediates.values()))
         if kind == "jump":
+            return target
+        if kind == "call" and self.isa.abi.link:
+            called(state)
+            link = self.atoms.new(0, state.limb_top(), True)
+            state.slots[self.isa.slots[self.isa.abi.link]] = {link: 1}
+            state.links = (*state.links, (link, state.depth, following))
             return target
         if kind == "call":
             called(state)
@@ -273,6 +279,24 @@ class _Proof:
         bits = [factor for factor in sorted(found) if self.atoms.is_bit(factor)]
         if bits:
             raise Split(next((bit for bit in bits if bit in self.atoms.signs), bits[0]))
+
+    def follow(self, state: State, instr: Instr) -> int | None:
+        """A return to an address in a register, perhaps one that it loads: that of the latest call, or the caller's."""
+        self.plain(state, instr)
+        entry = self.initial[self.isa.slots[self.isa.abi.link]]
+        link, depth, target = state.links[-1] if state.links else (None, 0, None)
+        wanted = entry if link is None else {link: 1}
+        (slot,) = instr.places(self.isa)[instr.insn.control[1]]
+        found = combine([(1, state.form(state.slots[slot])), (-1, state.form(wanted))])
+        if self.atoms.reduce(found, state.fixed):
+            raise Refused("returns to another address than that of its call")
+        if state.depth != depth:
+            raise Refused("returns with the stack pointer not where it was at the call")
+        if target is None:
+            return None
+        state.links = state.links[:-1]
+        returned(state)
+        return target
 
     def leave(self, state: State) -> int | None:
         """A return: the address on top of the stack must be one that a call, or the caller, put there."""
@@ -324,6 +348,8 @@ class _Proof:
         instr = self.decode(at)
         following = at + instr.insn.size
         kind = instr.insn.control[0] if instr.insn.control else ""
+        if kind == "return" and self.isa.abi.link:
+            return state.links[-1][2] if state.links else None
         if kind == "return":
             cell = state.memory.get(("stack", state.depth + 1 - state.below()))
             return cell.target if isinstance(cell, Return) else None

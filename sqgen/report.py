@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from . import methods
 from .contract import OPS, Contract, Verdict
-from .table import Core, Isa
+from .table import Core, Isa, Timing
 from .timing import Price, price
 
 if TYPE_CHECKING:
@@ -70,6 +70,14 @@ def _cycles(cost: Price) -> str:
     return f"{cost.call} per call, {cost.body} without saves and return"
 
 
+def _basis(timing: Timing, figures: str) -> str:
+    """What cycles rest on."""
+    if timing.confirmed:
+        return f"{timing.confirmed} counts the same"
+    known = "from the manual" if timing.basis == "model" else timing.basis
+    return f"{known}; no simulator confirms {figures}"
+
+
 def _cases(verdict: Verdict) -> str:
     ways = f", {1 + len(verdict.others)} paths of as many cycles" if verdict.branches else ""
     return f"holds for every input, {verdict.cases} case{'s' if verdict.cases > 1 else ''}{ways}"
@@ -81,11 +89,10 @@ def kernel_table(kernel: Kernel, written: Sequence[Path]) -> str:
 
     spec, plan = kernel.spec, kernel.compiled.plan
     timing, cost = kernel.prices[0]
-    basis = f"{timing.confirmed} counts the same" if timing.confirmed else "from the manual; no simulator confirms it"
     overlap = "\n".join(line for text in aliasing(kernel) for line in textwrap.wrap(text, WIDTH - 12))
     rows = [
         ("method", f"{_method(plan)} ({methods.method(plan.method).TITLE})"),
-        ("cycles", f"{_cycles(cost)}; {basis}"),
+        ("cycles", f"{_cycles(cost)}; {_basis(timing, 'it')}"),
         ("bytes", f"{kernel.size} of code"),
         ("stack", f"{kernel.verdict.stack} bytes below the return address"),
         ("proof", _cases(kernel.verdict)),
@@ -135,7 +142,7 @@ def comparison_table(comparison: Comparison, svg: Path | None) -> str:
         if row.public
     ]
     timing = comparison.request.contract.isa.timings[comparison.request.core.timing]
-    basis = f"{timing.confirmed} counts the same" if timing.confirmed else "from the manual; no simulator confirms them"
+    basis = _basis(timing, "them")
     remarks = [
         f"body, call: cycles without and with saves and return, {basis}; bytes: of code",
         "* no other proved row is as good in call, bytes and stack and better in one",
@@ -192,10 +199,12 @@ def check_table(judgement: Judgement) -> str:
     report = judgement.report
     ways = "one path for all operands" if report.paths == 1 else f"{report.paths} paths of as many cycles"
     against = "the same as the manifest's" if judgement.manifest else "no manifest to compare with"
-    rows = [
-        ("values", f"right on {report.runs} operands, structured and random"),
-        ("interrupts", f"right on {report.interrupted} runs with one before every instruction"),
-        ("cycles", f"{_cycles(Price(report.call, report.body, ()))}; {against}"),
+    rows = [("values", f"right on {report.runs} operands, structured and random")]
+    if report.interrupted:
+        rows.append(("interrupts", f"right on {report.interrupted} runs with one before every instruction"))
+    counted = f"{_cycles(Price(report.call, report.body, ()))}; {against}"
+    rows.append(("cycles", counted if report.call else f"{report.simulator} counts none"))
+    rows += [
         ("stack", f"{report.stack} bytes below the return address"),
         ("kept", "registers, stack pointer, memory around all buffers; " + ways),
     ]
@@ -331,7 +340,7 @@ def cores_table(isas: Sequence[Isa]) -> str:
         for core in isa.cores.values():
             timing = isa.timings[core.timing]
             mark = " (default)" if core.name == isa.default_core else ""
-            rows.append((isa.name, core.name + mark, timing.title, timing.confirmed or "-", ", ".join(core.lacks)))
+            rows.append((isa.name, core.name + mark, timing.title, timing.confirmed or "-", ", ".join(core.without)))
     return _table(("isa", "core", "timing", "cycles confirmed by", "lacks"), rows)
 
 

@@ -11,12 +11,13 @@ room for what is born there.
 
 from __future__ import annotations
 
+import bisect
 import contextlib
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from .code import SPILLED, CodeError, Function, Memory, Op, Virtual
+from .code import SPILLED, Arg, CodeError, Function, Memory, Op, Virtual
 from .errors import Exit, UserError
 
 
@@ -50,45 +51,117 @@ class Residence:
     opening: dict[str, int] = field(default_factory=dict)  # from when on a register is there
     gaps: dict[str, list[tuple[int, int]]] = field(default_factory=dict)  # from when until when it is not, for a while
 
-    @property
-    def accesses(self) -> int:
-        """Loads and stores that were not there before."""
-        return sum(map(len, (*self.loads, *self.stores)))
 
-
-def residence(function: Function) -> Residence:
+def residence(function: Function, *, grouped: bool = False) -> Residence:
     """Who stays in a register when, with few loads and stores.  Raises PressureError."""
-    return residences(function)[0]
+    return residences(function, grouped=grouped)[0]
 
 
-def residences(function: Function) -> list[Residence]:
-    """Ways with the fewest loads and stores that were found.  Raises PressureError.
+def residences(function: Function, *, grouped: bool = False) -> list[Residence]:
+    """Ways with the fewest loads and stores that were found; with loads in groups where registers are free, if
+    `grouped`.  Raises PressureError.
 
-    There is a frame only if the limbs do not fit without: its pointer is two registers for them then.
+    Registers that the function lends after, or at, the last load from a buffer are there from then on.  There is a
+    frame only if the limbs do not fit without: its pointer is two registers for them then.
     """
-    if any(op.insn == "spill" for op in function.ops):
+    marks = {op.insn for op in function.ops}
+    found = []
+    if marks & {"spill", "spill_early"}:
         with contextlib.suppress(PressureError):
-            return _fewest(function, framed=False)
-    return _fewest(function, framed=True)
+            found += _ways(function, framed=False, grouped=grouped)
+    if not found or "spill_early" in marks:
+        found += _ways(function, framed=True, grouped=grouped)
+    least = min(map(traffic, found))
+    found = [way for way in found if traffic(way) == least]
+    return [way for index, way in enumerate(found) if all(way.stays != other.stays for other in found[:index])]
 
 
-def _fewest(function: Function, *, framed: bool) -> list[Residence]:
-    ways = [_lending(function, framed, saved) for saved in SAVED]
-    least = min(way.accesses for way in ways)
-    found = [way for way in ways if way.accesses == least]
-    return found[:1] if found[0].stays == found[-1].stays else found
+def _ways(function: Function, *, framed: bool, grouped: bool) -> list[Residence]:
+    """By each of `SAVED` that finds registers enough.  Raises PressureError if none does."""
+    found: list[Residence] = []
+    failures: list[PressureError] = []
+    for saved in SAVED:
+        try:
+            found.append(_lending(function, saved, framed=framed, grouped=grouped))
+        except PressureError as error:
+            failures.append(error)
+    if not found:
+        raise failures[0]
+    return found
 
 
-def _lending(function: Function, framed: bool, saved: float) -> Residence:
-    """Registers that the function lends after the last load from a buffer are there for what comes after it."""
-    lent = [op for op in function.ops if op.insn == "lend"]
+def traffic(found: Residence) -> int:
+    """Loads and stores, a load counted twice, for it takes longer."""
+    return 2 * sum(map(len, found.loads)) + sum(map(len, found.stores))
+
+
+def group(found: Residence, ops: Sequence[Op]) -> None:
+    """Move loads to the nearest ones before them, where a register is free all the time in between, and nothing is
+    stored to their place."""
+    ends = sorted(found.opening.values())
+    taken = [0] * (2 * len(found.holds) + 2)  # registers in use at each time
+    for stay in found.stays:
+        for time in range(stay.birth, stay.death):
+            taken[time] += 1
+    stored: dict[Arg, int] = {}  # the operation that stored to a place
+    group = None  # the operation that the latest loads stand before
+    for index, loads in enumerate(found.loads):
+        for entry in list(loads):
+            number, home = entry
+            stay = found.stays[number]
+            between = range(0 if group is None else 2 * group, stay.birth)
+            free = all(taken[time] < bisect.bisect_right(ends, time) for time in between)
+            if group is None or not free or home != stay.virtual.home or stored.get(home, -1) >= group:
+                continue
+            loads.remove(entry)
+            found.loads[group].append(entry)
+            stay.birth = between.start
+            for time in between:
+                taken[time] += 1
+        group = index if loads else group
+        if ops[index].insn == "store":
+            stored[ops[index].args[1]] = index
+    order = sorted(range(len(found.stays)), key=lambda number: found.stays[number].birth)
+    renumber(found, order)
+
+
+def renumber(found: Residence, order: Sequence[int]) -> None:
+    """Put the stays into another order."""
+    new = {number: place for place, number in enumerate(order)}
+    found.stays = [found.stays[number] for number in order]
+    found.holds = [{virtual: new[number] for virtual, number in holds.items()} for holds in found.holds]
+    found.loads = [[(new[number], place) for number, place in loads] for loads in found.loads]
+    found.stores = [[(new[number], place) for number, place in stores] for stores in found.stores]
+
+
+def _lending(function: Function, saved: float, *, framed: bool, grouped: bool) -> Residence:
+    lent = [op for op in function.ops if op.insn in ("lend", "lend_itself")]
     found = _Residence(function, {}, framed, saved).run()
+    openings = [_openings(lent, found)]
+    if grouped:  # they may be there earlier, if loads that are brought together then stay together
+        group(found, function.ops)
+        openings.insert(0, _openings(lent, found))
+    for opening in openings if lent else ():
+        found = _Residence(function, opening, framed, saved).run()
+        if grouped:
+            group(found, function.ops)
+        if all(time <= opening[register] for register, time in _openings(lent, found).items()):
+            break
+    return found
+
+
+def _openings(lent: Sequence[Op], found: Residence) -> dict[str, int]:
+    """When the registers that a function lends are there.
+
+    Only one pointer at a time takes its own last limb, lest two are loaded each from the other's place.
+    """
     opening: dict[str, int] = {}
     for op in lent:
         base, *registers = op.args
         last = max((i for i, loads in enumerate(found.loads) if any(m.base == base for _, m in loads)), default=0)
-        opening |= {str(register): 2 * last + 1 for register in registers}
-    return _Residence(function, opening, framed, saved).run() if lent else found
+        later = op.insn == "lend" or 2 * last in opening.values()
+        opening |= {str(register): 2 * last + later for register in registers}
+    return opening
 
 
 class _Residence:
@@ -103,6 +176,7 @@ class _Residence:
         self.here: dict[Virtual, int] = {}  # number of its stay
         self.used: dict[Virtual, int] = {}  # time of the last use
         self.spilling = False  # whether there is a place for spilled limbs
+        self.early = False  # whether that is as good as another home
         self.rooms: dict[Virtual, Memory] = {}  # where a variable without a home has its place
         self.free_from: dict[Virtual, int] = {}  # the operation from which on that place is free
         self.frame_from = 0
@@ -149,7 +223,9 @@ class _Residence:
     def grow(self, index: int, op: Op) -> None:
         """Registers or a frame that are there from an operation on, or registers that are not there for a while."""
         opening, gaps = self.found.opening, self.found.gaps
-        if op.insn == "spill" and self.framed:
+        if op.insn == "spill_early" and self.framed:
+            self.spilling, self.early = True, True
+        elif op.insn == "spill" and self.framed:
             self.spilling, self.frame_from = True, index
         elif op.insn in ("release", "spill"):
             for register in map(str, op.args):  # some may be there already
@@ -254,7 +330,7 @@ class _Residence:
 
     def evictable(self, pinned: Sequence[Virtual]) -> list[Virtual]:
         """Variables in registers that have a place in memory."""
-        return [v for v in self.here if v not in pinned and (self.home(v) or v in self.rooms)]
+        return [v for v in self.here if v not in pinned and (self.home(v) or v in self.rooms or self.early)]
 
     def place(self, index: int) -> str:
         """The last heading before an operation."""

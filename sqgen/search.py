@@ -86,7 +86,7 @@ class Job:
     def task(self, given: Given) -> tuple[int, Task]:
         """(cycles without what places cost, what is to be placed).  Raises UserError."""
         which, core = self.isa, self.core
-        (function,) = idioms(which).lower(self.plan(given), which).functions
+        (function,) = idioms(which).lower(self.plan(given), which, core).functions
         found = residence(function)
         task = Task.of(found, frame.prices(which, self.goal, core), which.pairs())
         load, store = (access(which, core, kind) for kind in ("load", "store"))
@@ -97,8 +97,15 @@ class Job:
         return own + load * loads + store * stores - sum(mate >= 0 for mate in task.mates), task
 
     def estimate(self, given: Given) -> float:
-        """Cycles of a kernel, about, infinite if it needs too many registers."""
+        """Cycles of a kernel, about, infinite if it needs too many registers.
+
+        Exact where an instruction's cycles depend on its neighbours: no sum over instructions is near enough there.
+        """
         try:
+            if self.isa.chained(self.core):
+                compiled = compile_plan(self.plan(given), self.isa, self.goal, self.core)
+                cost = measure.price(compiled, self.core)
+                return float(cost.call if self.goal == "call" else cost.body + cost.call / 100)
             cycles, task = self.task(given)
         except UserError:
             return math.inf
@@ -116,7 +123,8 @@ class Job:
 
         rng = random.Random(f"{self.method} {self.op} {self.limbs} {seed}")
         change = functools.partial(self.way.changed, self.limbs)
-        cooling = Cooling(budget.plans, HOT, COLD, budget.deadline)
+        hot, cold = getattr(self.way, "HEAT", (HOT, COLD))
+        cooling = Cooling(budget.plans, hot, cold, budget.deadline)
         for _ in anneal(min(starts, key=price), change, price, cooling, rng):
             pass
         fitting = [key for key in known if known[key] < math.inf]
@@ -140,8 +148,9 @@ class Job:
             for more in (0, -1, 1)
             for goal in TIMES.values()
         ]
-        own = methods.defaults(self.method, self.limbs)
-        found = [self.way.fitted(self.limbs, given) for given in [*filter(None, known), own]]
+        own = [methods.defaults(self.method, self.limbs), *filter(None, methods.points(self.method, self.limbs)[:1])]
+        own += idioms(self.isa).starts(self.method, self.op, self.limbs)
+        found = [self.way.fitted(self.limbs, given) for given in [*filter(None, known), *own]]
         return [given for number, given in enumerate(found) if given not in found[:number]]
 
     def before(self) -> answers.Row | None:

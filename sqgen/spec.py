@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+import shlex
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from . import methods
@@ -31,7 +32,8 @@ _TAKEN = frozenset(
 class Spec:
     """A request that makes sense.  `method` is a method's name or "auto"; limits are in bytes, None for none.
 
-    `allow_branches`: the code may branch on secrets, in arms that take equally long.
+    `allow_branches`: the code may branch on secrets, in arms that take equally long; `reserve`: registers that it
+    leaves alone.
     """
 
     contract: Contract
@@ -43,6 +45,7 @@ class Spec:
     max_stack: int | None
     symbol: str
     allow_branches: bool = False
+    reserve: tuple[str, ...] = ()
 
     @property
     def bits(self) -> int:
@@ -54,7 +57,7 @@ class Spec:
             f"sqgen --isa {self.contract.isa.name} --core {self.core.name} --op {self.contract.op} --bits {self.bits}"
         ]
         parts.append(f"--method {self.method}")
-        parts += [f"-p {name}={value}" for name, value in self.parameters]
+        parts += [f"-p {shlex.quote(f'{name}={value}')}" for name, value in self.parameters]
         if self.goal != "speed":
             parts.append(f"--goal {self.goal}")
         if self.max_bytes is not None:
@@ -63,6 +66,7 @@ class Spec:
             parts.append(f"--max-stack {self.max_stack}")
         if self.allow_branches:
             parts.append("--allow-branches")
+        parts += [f"--reserve {register}" for register in self.reserve]
         if self.symbol != default_symbol(self.contract):
             parts.append(f"--symbol {self.symbol}")
         return " ".join(parts)
@@ -86,6 +90,7 @@ def spec(
     max_stack: int | None = None,
     symbol: str | None = None,
     allow_branches: bool = False,
+    reserve: Sequence[str] = (),
 ) -> Spec:
     """Check a request for an instruction set, or the one of that name.  Raises UserError that says what to change."""
     which = isa(which) if isinstance(which, str) else which
@@ -110,5 +115,24 @@ def spec(
             f"'{name[:40]}' is no C identifier; a symbol has letters, digits and _, and is no keyword or macro"
         )
     return Spec(
-        what, chosen_core, method, tuple(sorted(given.items())), goal, max_bytes, max_stack, name, allow_branches
+        what,
+        chosen_core,
+        method,
+        tuple(sorted(given.items())),
+        goal,
+        max_bytes,
+        max_stack,
+        name,
+        allow_branches,
+        reserved(which, reserve),
     )
+
+
+def reserved(which: Isa, registers: Sequence[str]) -> tuple[str, ...]:
+    """Registers to be left alone, in the table's order.  UserError for one that a kernel cannot do without."""
+    needed = {part for group in which.abi.arguments for part in group} | {*which.abi.zero_on_return}
+    able = [register for register in which.registers if register in which.abi.callee_saved and register not in needed]
+    for register in registers:
+        if register not in able:
+            raise UserError(f"'{register}' cannot be reserved; these can: {', '.join(able)}")
+    return tuple(register for register in able if register in registers)

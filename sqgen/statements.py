@@ -2,11 +2,11 @@
 
     d' + 2^8*C' = d + r + C      an integer equation; the new values are the digits of the right side
     d' = d ^ r                   bitwise, also & and |
-    d' = [Y + q]   [SP] = r      one limb from or to memory
+    d' = [Y + q]   [SP] = r      one limb from or to memory, or as many as the name has, at ascending addresses
     ZF' = zero(d') & ZF          a flag that says whether a value is zero
 
 A primed name is the value after the instruction, an unprimed one the value before it, `_` a digit that is lost, `x:4` a
-local of that many bits.
+local of that many bits, `count(l)` the number of registers in a list.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Logic:
 
 @dataclass(frozen=True)
 class Load:
-    """out = the limb at the address."""
+    """out = the limb at the address, or the limbs from there on."""
 
     out: str
     address: tuple[Term, ...]
@@ -66,7 +66,7 @@ class Load:
 
 @dataclass(frozen=True)
 class Store:
-    """The limb at the address = value."""
+    """The limb at the address, or the limbs from there on, = value."""
 
     address: tuple[Term, ...]
     value: str
@@ -84,6 +84,11 @@ class Zero:
 Statement = Equation | Logic | Load | Store | Zero
 
 _TOKEN = re.compile(r"\s*(\d+|[A-Za-z_][A-Za-z0-9_]*'?|[-+*^()=:&|\[\]])")
+
+
+def count_of(name: str) -> str:
+    """How the number of registers in a list is called."""
+    return f"count({name})"
 
 
 class MeaningError(ValueError):
@@ -148,6 +153,10 @@ class _Parser:
                 exponent = self.exponent()
             elif token.isdigit():
                 factor *= int(token)
+            elif token == "count":
+                self.take("(")
+                names.append(count_of(self.take()))
+                self.take(")")
             else:
                 names.append(token)
             if self.peek() != "*":

@@ -96,6 +96,7 @@ class State:
     depth: int = 0  # stack pointer, in limbs from its value at entry
     lowest: int = 0
     calls: list[Call] = field(default_factory=list)  # that have not returned
+    links: tuple[tuple[int, int, int], ...] = ()  # of these, where there is a link register: its atom, depth, target
     halfway: bool = False  # the stack pointer is half written
     stack_touched: bool = False  # the stack or what is watched, by the instruction that is being executed
 
@@ -116,6 +117,7 @@ class State:
             self.depth,
             self.lowest,
             list(self.calls),
+            self.links,
             self.halfway,
         )
 

@@ -21,26 +21,44 @@ class TableError(ValueError):
     """A table that contradicts itself; a fault of the table, not of the user."""
 
 
+OperandValue = str | int | tuple[str, ...]  # a register, a number, or a list of registers
+
+
 @dataclass(frozen=True)
 class RegisterClass:
-    """Registers an operand may name, in the order of their codes; `limbs` consecutive registers each."""
+    """Registers an operand may name, in the order of their `codes`; `limbs` consecutive registers each."""
 
     name: str
     registers: tuple[str, ...]
+    codes: tuple[int, ...]
     limbs: int
+
+    def code(self, register: str) -> int:
+        """The register's code; ValueError if it is not in the class."""
+        return self.codes[self.registers.index(register)]
+
+    def named(self, code: int) -> str | None:
+        """The register of that code, None if there is none."""
+        return self.registers[self.codes.index(code)] if code in self.codes else None
 
 
 @dataclass(frozen=True)
 class Operand:
-    """One operand: a register of a class, an immediate low..high, or a branch target of `bits` x `scale` bytes."""
+    """One operand: a register of a class, an immediate, a branch target, or a list of registers of a class.
+
+    Immediates are low..high in steps of `scale`; targets are counted in units of `scale` bytes from `bias` bytes behind
+    the next instruction; a list has at least `least` registers, and a bit for each code.
+    """
 
     name: str
-    kind: str  # "register", "immediate" or "target"
+    kind: str  # "register", "immediate", "target" or "list"
     role: str = "in"  # "in", "out" or "inout", for registers
     cls: RegisterClass | None = None
     low: int = 0
     high: int = 0
     scale: int = 1
+    bias: int = 0
+    least: int = 0
 
 
 @dataclass(frozen=True)
@@ -55,7 +73,12 @@ class Field:
 class Insn:
     """One instruction of the table.
 
-    `unit`: the isa's `code_unit`; `apart`: operand -> the wide register that it must not be part of.
+    By timing column: `cycles` alone and not branching, `each` register of a list more, `taken` more for a branch that
+    is taken, `chained` right behind an instruction of the same `chain` that does not write what this one reads;
+    `variable` are the columns in which they depend on operands.
+
+    `unit`: the isa's `code_unit`; `dot_is_next`: whether `.` means the next instruction; `apart`: operand -> the wide
+    register, or other operand, that it must not be part of.
     """
 
     name: str
@@ -69,14 +92,18 @@ class Insn:
     control: tuple[str, ...]
     bits: int
     unit: int
+    dot_is_next: bool
     fixed: int
     mask: int
     fields: tuple[Field, ...]
     cycles: Mapping[str, int]
-    taken: int
+    each: Mapping[str, int]
+    chain: str
+    chained: Mapping[str, int]
+    taken: Mapping[str, int]
     kind: str
     frame: str
-    constant_time: bool
+    variable: frozenset[str]
     places: Mapping[str, tuple[int, ...]]
 
     @property
@@ -90,32 +117,46 @@ class Insn:
 
 @dataclass(frozen=True)
 class Core:
-    """One processor: its timing column, the limbs a call pushes, the instructions it lacks."""
+    """One processor: its timing column, the limbs a call pushes, the instructions it lacks.
+
+    `without` is how the table says these, by name or by feature.
+    """
 
     name: str
     timing: str
     pc_limbs: int
-    lacks: tuple[str, ...]
+    lacks: frozenset[str]
+    without: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Timing:
-    """A column of the cycle table: `like` where it says nothing, the simulator that agrees with it ("" for none)."""
+    """A column of the cycle table: `like` where it says nothing, the simulator that agrees with it ("" for none), and
+    what the figures are otherwise called.
+
+    `judge`: the simulator that kernels are tried in, whether or not it counts cycles.
+    """
 
     name: str
     title: str
     like: str
     confirmed: str
+    basis: str
+    judge: str
 
 
 @dataclass(frozen=True)
 class Assembler:
-    """A command line that assembles a `.S` file: a program, or a Python module run as one."""
+    """A command line that assembles a `.S` file: a program, or a Python module run as one.
+
+    `names`: cores that it knows by another name.
+    """
 
     name: str
     module: str
     command: tuple[str, ...]
     package: str
+    names: Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -132,12 +173,23 @@ class Compiler:
 
 @dataclass(frozen=True)
 class Abi:
-    """A calling convention: argument registers (low limb first), kept registers, registers zero on return."""
+    """A calling convention: argument registers (low limb first), kept registers, registers zero on return.
+
+    `link`: the register in which a function finds its return address, "" if that is on the stack; `cfi`: whether files
+    say how to unwind.
+    """
 
     name: str
     arguments: tuple[tuple[str, ...], ...]
     callee_saved: tuple[str, ...]
     zero_on_return: tuple[str, ...]
+    link: str
+    cfi: bool
+
+    @property
+    def saved(self) -> frozenset[str]:
+        """Registers that a function which writes them has to save."""
+        return frozenset((*self.callee_saved, self.link))
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,11 +251,24 @@ class Isa:
         return {low: above[low] for low in self.registers if low in lows}
 
     def cycles(self, insn: Insn, core: Core) -> int:
-        """Cycles of one execution on that core, a branch not taken."""
+        """Cycles of one execution on that core, alone, a branch not taken."""
+        return self.by_timing(insn.cycles, core)
+
+    def by_timing(self, figures: Mapping[str, int], core: Core) -> int:
+        """The figure of a core's timing column."""
         timing = core.timing
-        while timing not in insn.cycles:
+        while timing not in figures:
             timing = self.timings[timing].like
-        return insn.cycles[timing]
+        return figures[timing]
+
+    def chained(self, core: Core) -> bool:
+        """Whether loads that follow each other take less time than loads that do not."""
+        loads = [insn for insn in self.insns.values() if insn.kind == "load" and insn.chain]
+        return any(self.by_timing(insn.chained, core) < self.cycles(insn, core) for insn in loads)
+
+    def constant_time(self, insn: Insn, core: Core) -> bool:
+        """Whether its cycles on that core are the same for all operands."""
+        return core.timing not in insn.variable
 
     def require(self, core: Core, insns: Iterable[str]) -> None:
         """UserError if the core lacks one of these instructions."""

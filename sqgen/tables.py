@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 from .errors import UserError
 from .meaning import Meaning
 from .places import folder
-from .statements import MeaningError, parse
+from .statements import MeaningError, count_of, parse
 from .table import (
     Abi,
     Assembler,
@@ -31,6 +31,7 @@ from .table import (
 
 TABLES = folder("isa")
 ROLES = ("in", "out", "inout")
+HOLE = "_"
 
 
 def isa_names() -> list[str]:
@@ -66,6 +67,12 @@ def _expand(ranges: str | list[str]) -> tuple[str, ...]:
     return tuple(f"{prefix}{number}" for number in range(int(first), int(last) + 1, int(step or 1)))
 
 
+def _register_class(name: str, names: Sequence[str], limbs: int) -> RegisterClass:
+    """A class of registers; `HOLE` stands where a code stands for none."""
+    codes = tuple(code for code, register in enumerate(names) if register != HOLE)
+    return RegisterClass(name, tuple(names[code] for code in codes), codes, limbs)
+
+
 class _Loader:
     """Turns the TOML document into an Isa."""
 
@@ -80,11 +87,18 @@ class _Loader:
         self.widths = tuple(1 if name in self.flags else limb for name in names)
         self.wide = {name: tuple(parts) for name, parts in raw.get("wide", {}).items()}
         self.classes = {
-            name: RegisterClass(name, _expand(entry["registers"]), entry.get("limbs", 1))
+            name: _register_class(name, _expand(entry["registers"]), entry.get("limbs", 1))
             for name, entry in raw["classes"].items()
         }
         self.timings = {
-            name: Timing(name, entry["title"], entry.get("like", ""), entry["confirmed"])
+            name: Timing(
+                name,
+                entry["title"],
+                entry.get("like", ""),
+                entry["confirmed"],
+                entry.get("basis", "model"),
+                entry.get("judge", entry["confirmed"]),
+            )
             for name, entry in raw["timing"].items()
         }
 
@@ -92,7 +106,9 @@ class _Loader:
         raw = self.raw
         ((abi_name, abi),) = raw["abi"].items()
         cores = {
-            name: Core(name, entry["timing"], entry.get("pc_limbs", 0), tuple(entry.get("lacks", ())))
+            name: Core(
+                name, entry["timing"], entry.get("pc_limbs", 0), self.lacks(entry), tuple(entry.get("lacks", ()))
+            )
             for name, entry in raw["cores"].items()
         }
         stack = raw.get("stack", {})
@@ -125,11 +141,19 @@ class _Loader:
                 tuple(tuple(group) for group in abi["arguments"]),
                 _expand(abi["callee_saved"]),
                 tuple(abi.get("zero_on_return", ())),
+                abi.get("link", ""),
+                abi.get("cfi", False),
             ),
             timings=self.timings,
             cores=cores,
             assemblers=tuple(
-                Assembler(entry["name"], entry.get("module", ""), tuple(entry["command"]), entry["package"])
+                Assembler(
+                    entry["name"],
+                    entry.get("module", ""),
+                    tuple(entry["command"]),
+                    entry["package"],
+                    entry.get("names", {}),
+                )
                 for entry in raw.get("assemblers", ())
             ),
             compilers=tuple(
@@ -148,12 +172,22 @@ class _Loader:
             widths=self.widths,
         )
 
+    def lacks(self, core: dict[str, Any]) -> frozenset[str]:
+        """The instructions that a core lacks, which are named one by one or by the feature they belong to."""
+        words = set(core.get("lacks", ()))
+        features = {name: entry.get("feature", "") for name, entry in self.raw["insn"].items()}
+        unknown = words - features.keys() - set(features.values())
+        if unknown:
+            raise TableError(f"a core lacks {', '.join(sorted(unknown))}, which is neither instruction nor feature")
+        return frozenset(name for name, feature in features.items() if name in words or feature in words)
+
+    def figures(self, given: int | dict[str, int]) -> dict[str, int]:
+        """Figures by timing column, where one number stands for all."""
+        return dict.fromkeys(self.timings, given) if isinstance(given, int) else given
+
     def insn(self, name: str, entry: dict[str, Any]) -> Insn:
         operands = tuple(self.operand(name, letter, text) for letter, text in entry.get("operands", {}).items())
         bits, fixed, mask, fields = _encoding(name, entry["encoding"], operands)
-        cycles = entry.get("cycles", 1)
-        if isinstance(cycles, int):
-            cycles = dict.fromkeys(self.timings, cycles)
         lines = tuple(entry.get("meaning", ()))
         statements = tuple(parse(line) for line in lines)
         return Insn(
@@ -168,14 +202,18 @@ class _Loader:
             control=tuple(entry.get("control", "").split()),
             bits=bits,
             unit=self.raw["code_unit"],
+            dot_is_next=self.raw.get("dot_is_next", True),
             fixed=fixed,
             mask=mask,
             fields=fields,
-            cycles=cycles,
-            taken=entry.get("taken", 0),
+            cycles=self.figures(entry.get("cycles", 1)),
+            each=self.figures(entry.get("each", 0)),
+            chain=entry.get("chain", ""),
+            chained=self.figures(entry.get("chained", entry.get("cycles", 1))),
+            taken=self.figures(entry.get("taken", 0)),
             kind=entry["class"],
             frame=entry.get("frame", ""),
-            constant_time=entry.get("constant_time", True),
+            variable=frozenset(entry.get("variable_time", ())),
             places=self.places(),
         )
 
@@ -189,15 +227,21 @@ class _Loader:
     def operand(self, insn: str, name: str, text: str) -> Operand:
         words = text.split()
         if words[0] == "target":
-            return Operand(name, "target", low=-(1 << (int(words[1]) - 1)), scale=int(words[2]))
+            bits, scale, bias = (int(word) for word in (*words[1:], "0")[:3])
+            return Operand(name, "target", low=-(1 << (bits - 1)), scale=scale, bias=bias)
         if ".." in words[0]:
-            low, high = words[0].split("..")
-            return Operand(name, "immediate", low=int(low), high=int(high))
+            ends, _, step = words[0].partition(":")
+            low, high = (int(end) for end in ends.split(".."))
+            return Operand(name, "immediate", low=low, high=high, scale=int(step or 1))
+        kind, least = "register", 0
+        if words[0] == "list":
+            kind, least = "list", int(words[3])
+            words = words[1:]
         if words[0] not in self.classes:
             raise TableError(f"instruction {insn}: operand {name} names the unknown class {words[0]}")
         if words[1] not in ROLES:
             raise TableError(f"instruction {insn}: operand {name} is none of {', '.join(ROLES)}")
-        return Operand(name, "register", words[1], self.classes[words[0]])
+        return Operand(name, kind, words[1], self.classes[words[0]], least=least)
 
 
 def _encoding(name: str, text: str, operands: tuple[Operand, ...]) -> tuple[int, int, int, tuple[Field, ...]]:
@@ -218,6 +262,27 @@ def _encoding(name: str, text: str, operands: tuple[Operand, ...]) -> tuple[int,
     return bits, fixed, mask, tuple(Field(letter, tuple(found)) for letter, found in where.items())
 
 
+def _unpriced(insn: Insn, isa: Isa) -> str:
+    """A timing column that the instruction has no figure for, or that is none; "" if all is well."""
+    for name in isa.timings:
+        columns = [name]
+        while (like := isa.timings[columns[-1]].like) and like not in columns:
+            columns.append(like)
+        if not all(figures.keys() & columns for figures in (insn.cycles, insn.each, insn.chained, insn.taken)):
+            return name
+    return min(insn.variable - isa.timings.keys(), default="")
+
+
+def _codes(operand: Operand) -> int:
+    """How many codes an operand needs."""
+    if operand.cls:
+        codes = max(operand.cls.codes) + 1
+        return 1 << codes if operand.kind == "list" else codes
+    if operand.kind == "target":
+        return -2 * operand.low
+    return operand.high // operand.scale + 1
+
+
 def _check(insn: Insn, isa: Isa) -> None:
     """Raise TableError where an entry contradicts itself or the rest of its table."""
 
@@ -226,19 +291,17 @@ def _check(insn: Insn, isa: Isa) -> None:
 
     if insn.bits % (8 * insn.unit):
         refuse(f"{insn.bits} bits are no whole number of units of {insn.unit} bytes")
-    for flag in (*insn.clobbers, *insn.control[1:2]):
+    for flag in (*insn.clobbers, *(insn.control[1:2] if insn.control[:1] == ("branch",) else ())):
         if flag not in isa.flags:
             refuse(f"{flag} is no flag")
+    if insn.control[:1] == ("return",) and isa.abi.link and len(insn.control) < 2:
+        refuse("it does not say which register has the return address")
     for field in insn.fields:
         operand = insn.operand(field.operand)
-        codes = len(operand.cls.registers) if operand.cls else operand.high - operand.low + 1
-        if operand.kind == "target":
-            codes = -2 * operand.low
-        if codes > 1 << len(field.bits):
+        if _codes(operand) > 1 << len(field.bits):
             refuse(f"{len(field.bits)} bits do not hold operand {operand.name}")
-    for timing in isa.timings.values():
-        if timing.name not in insn.cycles and timing.like not in insn.cycles:
-            refuse(f"no cycles for {timing.name}")
+    if unpriced := _unpriced(insn, isa):
+        refuse(f"no cycles for {unpriced}")
     try:
         for end in ("low", "high"):
             _execute_once(insn, isa, end)
@@ -251,11 +314,14 @@ def _check(insn: Insn, isa: Isa) -> None:
 def _execute_once(insn: Insn, isa: Isa, end: str) -> None:
     """Execute the meaning on zeros, immediates at their lowest or highest, to see that names and digits fit."""
     places = dict(insn.places)
+    immediates: dict[str, int] = {}
     for operand in insn.operands:
         if operand.cls:
             first = isa.slots[operand.cls.registers[0]]
             places[operand.name] = tuple(range(first, first + operand.cls.limbs))
-    immediates = {operand.name: getattr(operand, end) for operand in insn.operands if not operand.cls}
+            immediates[count_of(operand.name)] = 1
+        else:
+            immediates[operand.name] = getattr(operand, end)
     Meaning(insn.statements, places, immediates, isa.widths).run(_Zeros())
 
 

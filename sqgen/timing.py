@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .encode import Instr, decode
-from .table import Core, Isa
+from .table import Core, Isa, OperandValue
 
 
 @dataclass(frozen=True)
@@ -38,14 +38,35 @@ def prices(isa: Isa, cores: Sequence[Core], image: bytes, path: Sequence[int], e
     instrs = [decode(isa, image, entry + at) for at in path]
     counts = tuple(sorted(Counter(instr.insn.kind for instr in instrs).items()))
     steps = zip(instrs, path, path[1:], strict=False)
-    taken = sum(instr.insn.taken for instr, at, following in steps if following != at + instr.insn.size)
+    taken = [instr.insn.taken for instr, at, following in steps if following != at + instr.insn.size]
     frame = framing(instrs)
     found = []
     for core in cores:
-        cycles = [isa.cycles(instr.insn, core) for instr in instrs]
-        call = sum(cycles) + taken
+        cycles = costs(isa, core, instrs)
+        call = sum(cycles) + sum(isa.by_timing(figures, core) for figures in taken)
         found.append(Price(call, call - sum(cycles[index] for index in frame), counts))
     return found
+
+
+def costs(isa: Isa, core: Core, instrs: Sequence[Instr]) -> list[int]:
+    """Cycles of each of the instructions executed one after the other, branches not taken."""
+    return [cost(isa, core, instr, before) for before, instr in zip([None, *instrs], instrs, strict=False)]
+
+
+def cost(isa: Isa, core: Core, instr: Instr, before: Instr | None) -> int:
+    """Cycles of an instruction that is executed right after another one, None for the first; a branch not taken."""
+    insn = instr.insn
+    chained = before is not None and bool(insn.chain) and before.insn.chain == insn.chain
+    if chained and before and _named(before, "in").isdisjoint(_named(instr, "out")):
+        return isa.by_timing(insn.chained, core)
+    listed = sum(len(value) for value in instr.operands if isinstance(value, tuple))
+    return isa.by_timing(insn.cycles, core) + listed * isa.by_timing(insn.each, core)
+
+
+def _named(instr: Instr, beside: str) -> set[OperandValue]:
+    """Registers among the operands that are not of the role `beside`."""
+    pairs = zip(instr.insn.operands, instr.operands, strict=True)
+    return {value for operand, value in pairs if operand.cls and operand.role != beside}
 
 
 def framing(instrs: Sequence[Instr]) -> list[int]:

@@ -137,7 +137,7 @@ def tuned(limbs: int, method: str, before: Given, price: Price) -> Found:
         return min(((price(point), point) for point in points), key=lambda one: (one[0], list(one[1].items())))
     found: Found = (NEVER, before)
     for parameter in methods.method(method).PARAMETERS:
-        if not parameter.choices:
+        if not (parameter.choices or parameter.text):
             search_one = widths if parameter.many else number
             found = search_one(price, limbs, parameter, found[1])
     return found

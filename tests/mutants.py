@@ -138,7 +138,7 @@ def alterations(instr: Instr) -> Iterator[tuple[str, Instr]]:
                 ("another register", names[(place + step) % len(names)]) for step in (1, -1, 7)
             ]
         else:
-            number = int(value)
+            number = instr.immediates[operand.name]
             others = [("one off", number + step * operand.scale) for step in (1, -1)]
         for how, new in others:
             yield how, Instr(instr.insn, (*instr.operands[:index], new, *instr.operands[index + 1 :]))

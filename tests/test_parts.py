@@ -188,7 +188,7 @@ def test_parts_in_place_are_straight_code(form: Form) -> None:
 )
 def test_a_looped_recombination_jumps_back_and_an_unrolled_one_does_not(form: Form) -> None:
     def jumps_back(made: Compiled) -> int:
-        return sum(line.instr.insn.name == "rjmp" and int(line.instr.operands[0]) < 0 for line in made.lines)
+        return sum(line.instr.insn.name == "rjmp" and line.instr.immediates["k"] < 0 for line in made.lines)
 
     looped, unrolled = code(form), code((*form[:3], CALLED))
     assert jumps_back(looped) and not jumps_back(unrolled)

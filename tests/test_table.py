@@ -271,7 +271,7 @@ def flow_difference(core: Core, instr: Instr, before: simavr.State, after: simav
     following = before.pc + instr.insn.size
     low = min(before.sp, after.sp) + 1 - RAM.start
     if instr.insn.control == ("call",):
-        target, address, holder = following + int(instr.operands[0]), following, after
+        target, address, holder = following + next(iter(instr.immediates.values())), following, after
     else:
         target, address, holder = after.pc, after.pc, before
     stacked = holder.memory[0].data[low : low + core.pc_limbs]  # the program counter in words, highest limb first

@@ -39,7 +39,9 @@ def operation(name: str) -> str:
 def plan_of(name: str) -> Plan:
     """The small plan that is drawn."""
     numbers = [
-        each for each in methods.method(name).PARAMETERS if not (each.many or each.choices or callable(each.default))
+        each
+        for each in methods.method(name).PARAMETERS
+        if not (each.many or each.choices or each.text or callable(each.default))
     ]
     given = {each.name: str(SMALL) for each in numbers if int(each.standard(LIMBS)) > SMALL}
     return methods.plan(operation(name), LIMBS, name, given)
@@ -58,7 +60,7 @@ def entry(name: str) -> str:
     plan = plan_of(name)
     # what chance found would be taken where nothing is said
     said = methods.defaults(name, LIMBS).items() if methods.searched(name) else plan.parameters
-    parameters = "".join(f" -p {key}={value}" for key, value in said)
+    parameters = "".join(f" -p {key}={value}" for key, value in said if value)
     command = f"sqgen show --method {name} --op {plan.op} --bits {8 * LIMBS}{parameters}"
     shape = f"{picture_of(plan).heading}, {picture_of(plan).count()}"
     text = re.sub(r"([*_<])", r"\\\1", " ".join(sentences(name)))

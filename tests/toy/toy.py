@@ -13,7 +13,7 @@ from typing import cast
 from sqgen.bounds import Sum
 from sqgen.code import Arg, Builder, Code, Flag, Function, Memory, Op, Virtual, check_flags
 from sqgen.plan import Apart, Block, Double, Join, Load, Plan, Product, Store
-from sqgen.table import Isa
+from sqgen.table import Core, Isa
 
 NEEDS = ("mul", "mac")
 PARTS = False  # no stack, no calls
@@ -21,7 +21,7 @@ RUNS = False
 POINTERS = {"r": "g0", "a": "g1", "b": "g2"}
 
 
-def lower(plan: Plan, isa: Isa) -> Code:
+def lower(plan: Plan, isa: Isa, core: Core) -> Code:
     """The plan as one straight-line function on virtual registers."""
     lowering = _Lowering(plan, isa)
     columns = [product.column for product in plan.products()]
@@ -173,7 +173,7 @@ class _Lowering:
             self.above, _ = self.new("q", "carry", takes=carry)
 
 
-def finish(code: Code, isa: Isa) -> Code:
+def finish(code: Code, isa: Isa, core: Core) -> Code:
     """After allocation: `load` and `store` become instructions; every displacement reaches."""
     (function,) = code.functions
     ops = tuple(_address(op) for op in function.ops)
@@ -188,6 +188,11 @@ def _address(op: Op) -> Op:
     assert isinstance(where, Memory)
     insn = {"load": "ld", "store": "st"}[op.insn]
     return Op(insn, (limb, POINTERS[where.base], where.offset), heading=op.heading, comment=op.comment)
+
+
+def starts(method: str, op: str, limbs: int) -> list[dict[str, str]]:
+    """Parameters to begin a search with, beside those that the method and the answers have: none."""
+    return []
 
 
 def frame(saved: Sequence[str]) -> tuple[list[Op], list[Op]]:

@@ -1,0 +1,22 @@
+"""What the tests of Cortex-M share."""
+
+from __future__ import annotations
+
+import functools
+
+from sqgen import kernel as kernel_module
+from sqgen.kernel import Kernel
+from sqgen.spec import spec
+from sqgen.table import Isa
+from sqgen.tables import isa
+
+
+@functools.cache
+def arm() -> Isa:
+    return isa("arm")
+
+
+@functools.cache
+def made(op: str, bits: int, method: str = "auto", core: str = "cortex-m4", **parameters: str) -> Kernel:
+    """A proved kernel, as the command line makes it."""
+    return kernel_module.make(spec("arm", bits, op=op, method=method, core=core, parameters=parameters))
