@@ -78,6 +78,11 @@ def _basis(timing: Timing, figures: str) -> str:
     return f"{known}; no simulator confirms {figures}"
 
 
+def _stack(isa: Isa, size: int) -> str:
+    """How much stack, and whether the return address is in it."""
+    return f"{size} bytes" if isa.abi.link else f"{size} bytes below the return address"
+
+
 def _cases(verdict: Verdict) -> str:
     ways = f", {1 + len(verdict.others)} paths of as many cycles" if verdict.branches else ""
     return f"holds for every input, {verdict.cases} case{'s' if verdict.cases > 1 else ''}{ways}"
@@ -94,7 +99,7 @@ def kernel_table(kernel: Kernel, written: Sequence[Path]) -> str:
         ("method", f"{_method(plan)} ({methods.method(plan.method).TITLE})"),
         ("cycles", f"{_cycles(cost)}; {_basis(timing, 'it')}"),
         ("bytes", f"{kernel.size} of code"),
-        ("stack", f"{kernel.verdict.stack} bytes below the return address"),
+        ("stack", _stack(spec.contract.isa, kernel.verdict.stack)),
         ("proof", _cases(kernel.verdict)),
         ("overlap", overlap),
     ]
@@ -109,7 +114,7 @@ def proof_table(code: CodeBytes, verdict: Verdict, core: Core) -> str:
     rows = [
         ("proof", _cases(verdict)),
         ("cycles", _cycles(price(contract.isa, core, code.image, verdict.path, code.entry))),
-        ("stack", f"{verdict.stack} bytes below the return address"),
+        ("stack", _stack(contract.isa, verdict.stack)),
         *((f"r == {name}", "allowed" if 0 in safe else "not allowed") for name, safe in verdict.overlap.items()),
     ]
     return _facts(f"{code.symbol}: {job(contract, core)}", rows)
