@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import shlex
 import textwrap
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
@@ -63,7 +64,7 @@ def job(contract: Contract, core: Core) -> str:
 
 def _method(plan: Plan) -> str:
     """A method with its parameters as options."""
-    return plan.method + "".join(f" -p {name}={value}" for name, value in plan.parameters)
+    return plan.method + "".join(f" -p {shlex.quote(f'{name}={value}')}" for name, value in plan.parameters)
 
 
 def _cycles(cost: Price) -> str:
