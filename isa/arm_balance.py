@@ -159,6 +159,12 @@ class Rooms:
         elif before is not None:
             self.build.mark("own", word)
 
+    def clear(self, column: int) -> None:
+        """The limb is to be written: who waits there must come out before."""
+        for word in [word for word, where in self.column.items() if where == column]:
+            self.leave(word)
+            self.build.mark("own", word)
+
     def leave(self, word: Virtual) -> None:
         """A word is needed no more."""
         if word in self.column:
@@ -301,8 +307,9 @@ class Balance:
             self.zero(kind, column)
         word = words.pop()
         if stored:
-            self.build.memory("store", word, Memory("r", column))
             self.rooms.leave(word)
+            self.rooms.clear(column)
+            self.build.memory("store", word, Memory("r", column))
             self.rooms.taken.add(column)
         else:
             self.closed[column] = word

@@ -58,15 +58,15 @@ class Product:
 
 @dataclass(frozen=True)
 class State:
-    """What was done.  `words` and `left`: by kind and column; `inside`: limbs in registers, as bits."""
+    """What was done, as bits; `words` by kind and column, `live` of them in all."""
 
-    cost: float
+    cost: float  # cycles that were lost
     done: int
-    inside: int
     words: tuple[int, ...]
     live: int
+    inside: int  # limbs in registers, as bits
     seen: int  # limbs that were loaded before, as bits
-    needed: int  # limbs that are still needed
+    needed: int  # how many limbs are still needed
     last: int  # the product done last
     before: State | None
 
@@ -80,7 +80,6 @@ class Problem:
         self.top = 2 * n - 1
         self.size = 2 * n + 2  # columns of a kind
         self.products = list(square(n, twice) if op == "sqr" else rectangle(n))
-        self.every = (1 << len(self.products)) - 1
         self.of_column = [0] * (2 * self.size)  # products of a column, as bits
         self.users = [0] * (2 * n + 1)  # products that use a limb
         for number, product in enumerate(self.products):
@@ -99,7 +98,7 @@ class Problem:
         return not (self.left(done, kind, column) or self.left(done, kind, column - 1))
 
     def start(self) -> State:
-        return State(0, 0, 0, (0,) * (2 * self.size), 0, 0, 2 * self.n, -1, None)
+        return State(0, 0, (0,) * (2 * self.size), 0, 0, 0, 2 * self.n, -1, None)
 
     def following(self, state: State) -> Iterator[State]:
         """States after one more product."""
@@ -109,46 +108,44 @@ class Problem:
 
     def step(self, state: State, number: int, product: Product) -> Iterator[State]:
         """The states after this product, one for each choice of limbs that leave."""
+        added = self.added(state, product)
+        if added is None:
+            return
+        words, cost = added
+        peak = max(sum(words), sum(state.words))
+        done = state.done | 1 << number
+        cost += self.store(done, words)
+        wanted = sum(1 << limb for limb in product.limbs)
+        again = wanted & ~state.inside & state.seen
+        cost += RELOAD * again.bit_count() - (RELOAD - 1) * (again >> self.two & 1)
+        inside, live = state.inside | wanted, sum(words)
+        used = sum(1 << limb for limb, users in enumerate(self.users) if users & ~done)
+        capacity = self.registers + sum(not used & ~inside & pointer for pointer in self.pointers)
+        over = peak + inside.bit_count() - capacity - (inside & ~used & ~wanted).bit_count()
+        for kept in self.leaving(inside, wanted, used, done, over):
+            if (kept & used).bit_count() + live <= capacity:
+                limbs = kept & used, state.seen | wanted, used.bit_count()
+                yield State(state.cost + cost, done, tuple(words), live, *limbs, number, state)
+
+    def added(self, state: State, product: Product) -> tuple[list[int], float] | None:
+        """Words and cycles when the product was added, None if it cannot be yet."""
         done, kind, column = state.done, product.kind, product.column
         if product.doubled and not self.complete(done, 0, column):
-            return
+            return None
         if not product.doubled and kind and self.op == "sqr" and not self.may_be_final(done, column):
-            return
+            return None
         at = kind * self.size + column
-        words, left = state.words[at], self.left(done, kind, column)
-        wanted = 1 + left - words - self.left(done, kind, column - 1)
-        if words < 2 and wanted <= 0:
-            return
-        here, above, cost = self.balance(state, product, words, left, wanted)
-        after = list(state.words)
-        after[at] = here
-        after[at + 1] += above
+        waiting, left = state.words[at], self.left(done, kind, column)
+        wanted = 1 + left - waiting - self.left(done, kind, column - 1)
+        if waiting < 2 and wanted <= 0:
+            return None
+        here, above, cost = self.balance(state, product, waiting, left, wanted)
+        words = list(state.words)
+        words[at] = here
+        words[at + 1] += above
         if product.doubled:
-            after[column] = 0
-        live = sum(after)
-        done |= 1 << number
-        wanted_limbs = sum(1 << limb for limb in product.limbs)
-        inside = state.inside | wanted_limbs
-        peak = max(live, sum(state.words)) + inside.bit_count()
-        used = sum(1 << limb for limb, users in enumerate(self.users) if users & ~done)
-        again = wanted_limbs & ~state.inside & state.seen
-        cost += RELOAD * again.bit_count() - (RELOAD - 1) * (again >> self.two & 1)
-        cost, after, live = self.store(done, after, cost)
-        capacity = self.registers + sum(not used & ~inside & pointer for pointer in self.pointers)
-        for kept in self.leaving(inside, wanted_limbs, used, done, peak - capacity):
-            left_inside = kept & used
-            if left_inside.bit_count() + live <= capacity:
-                yield State(
-                    state.cost + cost,
-                    done,
-                    left_inside,
-                    tuple(after),
-                    live,
-                    state.seen | wanted_limbs,
-                    used.bit_count(),
-                    number,
-                    state,
-                )
+            words[column] = 0
+        return words, cost
 
     def may_be_final(self, done: int, column: int) -> bool:
         """Whether the doublings up to a column are done, as far as there are any: the plan wants that first."""
@@ -170,8 +167,9 @@ class Problem:
             return words + 1, 1, 1
         return words, 1, 2
 
-    def store(self, done: int, words: list[int], cost: float) -> tuple[float, list[int], int]:
-        """Limbs of the result leave."""
+    def store(self, done: int, words: list[int]) -> float:
+        """Limbs of the result leave; the cycles."""
+        cost = 0
         for column in range(self.top + 1):
             at = self.size + column
             if self.left(done, 1, column):
@@ -180,11 +178,10 @@ class Problem:
                 cost += 1 + 2 * (words[at] - 1)
                 words[at + 1] += words[at] - 1
                 words[at] = 0
-        return cost, words, sum(words)
+        return cost
 
     def leaving(self, inside: int, wanted: int, used: int, done: int, over: int) -> Iterator[int]:
         """What stays in registers, if so many limbs too many are there."""
-        over -= (inside & ~used & ~wanted).bit_count()
         if over <= 0:
             yield inside
             return

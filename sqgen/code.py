@@ -89,6 +89,8 @@ class Op:
       for the last time
     * `spill` (registers ...): from here on the allocator may use them, or else there is a place in memory, `SPILLED`,
       for limbs that registers do not hold, which is reached by them
+    * `spill_early`: there is such a place from here on, reached by no register, and any limb may wait there as soon as
+      that makes fewer loads
 
     `heading` opens a part of the listing, `comment` says why.
     """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import shlex
 import textwrap
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
@@ -63,7 +64,7 @@ def job(contract: Contract, core: Core) -> str:
 
 def _method(plan: Plan) -> str:
     """A method with its parameters as options."""
-    return plan.method + "".join(f" -p {name}={value}" for name, value in plan.parameters)
+    return plan.method + "".join(f" -p {shlex.quote(f'{name}={value}')}" for name, value in plan.parameters)
 
 
 def _cycles(cost: Price) -> str:
@@ -76,6 +77,11 @@ def _basis(timing: Timing, figures: str) -> str:
         return f"{timing.confirmed} counts the same"
     known = "from the manual" if timing.basis == "model" else timing.basis
     return f"{known}; no simulator confirms {figures}"
+
+
+def _stack(isa: Isa, size: int) -> str:
+    """How much stack, and whether the return address is in it."""
+    return f"{size} bytes" if isa.abi.link else f"{size} bytes below the return address"
 
 
 def _cases(verdict: Verdict) -> str:
@@ -94,7 +100,7 @@ def kernel_table(kernel: Kernel, written: Sequence[Path]) -> str:
         ("method", f"{_method(plan)} ({methods.method(plan.method).TITLE})"),
         ("cycles", f"{_cycles(cost)}; {_basis(timing, 'it')}"),
         ("bytes", f"{kernel.size} of code"),
-        ("stack", f"{kernel.verdict.stack} bytes below the return address"),
+        ("stack", _stack(spec.contract.isa, kernel.verdict.stack)),
         ("proof", _cases(kernel.verdict)),
         ("overlap", overlap),
     ]
@@ -109,7 +115,7 @@ def proof_table(code: CodeBytes, verdict: Verdict, core: Core) -> str:
     rows = [
         ("proof", _cases(verdict)),
         ("cycles", _cycles(price(contract.isa, core, code.image, verdict.path, code.entry))),
-        ("stack", f"{verdict.stack} bytes below the return address"),
+        ("stack", _stack(contract.isa, verdict.stack)),
         *((f"r == {name}", "allowed" if 0 in safe else "not allowed") for name, safe in verdict.overlap.items()),
     ]
     return _facts(f"{code.symbol}: {job(contract, core)}", rows)
