@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import gc
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from .code import flags_read, flags_written
 from .contract import Contract, Fault, Verdict
 from .encode import DecodeError, Instr, decode
+from .ending import Ending, Wrong
 from .forms import Atoms
 from .linear import ONE, ZERO, Form, combine
 from .meaning import LOST
@@ -30,8 +31,6 @@ STEPS_BESIDE = 4096  # instructions that a case may take beside these
 TERMS_PER_PRODUCT = 4  # terms touched at most, for each product of limbs, in a first look for a bound
 CASES = 4096  # cases followed at most
 LOOK_AHEAD = 64  # instructions looked at to see whether a carry is dropped
-MOST_FIXED = 24  # digits of one case that have a value, before the proof gives up
-DEEP = 1_000_000  # terms touched at most to show one carry constant at the end
 
 
 def prove(image: bytes, contract: Contract, core: Core, entry: int = 0, *, branches: bool = False) -> Verdict:
@@ -126,6 +125,9 @@ class _Proof:
         for part in range(self.core.pc_limbs):
             memory["stack", part + (1 if self.isa.stack_free else 0)] = Return(None, part)
         self.initial = list(slots)
+        held = {name: slots[self.isa.slots[name]] for name in self.isa.registers}
+        unset = {atom: name for name, value in held.items() if isinstance(value, dict) for atom in value}
+        self.ending = Ending(self.contract, self.atoms, self.operands, unset, self.first_use, branches=self.branches)
         opaque = frozenset(self.isa.slots[name] for name in self.isa.opaque)
         return State(self.contract, self.atoms, slots, memory, self.bases, opaque, self.watched, self.unread)
 
@@ -371,7 +373,10 @@ class _Proof:
         flag = self.isa.interrupt_enable
         if flag and not self.kept(state, flag):
             raise self.failure(at, "returns with interrupts turned off")
-        self.result(state)
+        try:
+            self.ending.result(state)
+        except Wrong as wrong:
+            raise self.failure(wrong.at, wrong.message, wrong.column) from None
 
     def kept(self, state: State, name: str) -> bool:
         """Whether a register or flag holds what it held at entry."""
@@ -405,121 +410,6 @@ class _Proof:
             apart = next(at for at, pair in enumerate(zip(first.path, path, strict=False)) if pair[0] != pair[1])
             cycles = " or ".join(map(str, sorted((before.call, cost.call))))
             raise self.failure(self.entry + path[apart - 1], f"takes {cycles} cycles, depending on a secret")
-
-    def result(self, state: State) -> None:
-        limb, n = self.isa.limb_bits, self.contract.limbs
-        terms: list[tuple[int, Form]] = []
-        for column in range(2 * n):
-            cell = state.memory.get(("r", column))
-            if not isinstance(cell, dict):
-                raise self.failure(self.atoms.here, "this limb of the result is never written", column)
-            terms.append((1 << (limb * column), cell))
-        first = self.operands["a"]
-        second = self.operands.get("b", first)
-        product: Form = {}
-        for i in range(n):
-            for j in range(n):
-                atom = self.atoms.product(first[i], second[j])
-                product[atom] = product.get(atom, 0) - (1 << (limb * (i + j)))
-        self.agree(state, combine([*terms, (1, product)]), state.fixed)
-
-    def agree(self, state: State, error: Form, fixed: Mapping[int, int]) -> None:
-        """The error of the result must vanish but for a multiple of the result's modulus.
-
-        What is left over is zero if this case cannot occur, once its signs are known, or if a carry in it cannot.
-        """
-        modulus = self.contract.modulus
-        error = self.atoms.reduce(error, fixed)
-        left = {atom: c for atom, c in error.items() if c % modulus}
-        if not left or self.infeasible(fixed):
-            return
-        if self.atoms.settle(left) or self.atoms.cancel(left):
-            self.agree(state, error, fixed)
-            return
-        digits = {factor for atom in left for factor in self.atoms.factors.get(atom, (atom,))} - fixed.keys()
-        signs = sorted(digits & self.atoms.signs)
-        if signs and len(fixed) < MOST_FIXED:
-            for value in (0, 1):
-                self.agree(state, error, {**fixed, signs[0]: value})
-            return
-        made = sorted(digits & self.atoms.relation.keys())
-        found = self.constants(made, fixed)
-        pair = () if found else self.extended(made, fixed)
-        if pair:
-            for value in (0, 1):
-                self.agree(state, error, {**fixed, **dict.fromkeys(pair, value)})
-            return
-        if not found:
-            raise self.blame(state, left)
-        self.agree(state, error, {**fixed, **found})
-
-    def extended(self, digits: Sequence[int], fixed: Mapping[int, int]) -> tuple[int, ...]:
-        """A carry among the digits that is in this case the sign of what was added, and that sign; () if there is none.
-        Without branches `settle` has found those that are."""
-        for carry in digits if self.branches else ():
-            for sign in (self.atoms.extended(carry), *self.atoms.borrows(carry)):
-                if sign and sign not in fixed and self.atoms.bounded({carry: 1, sign: -1}, 0, 0, fixed):
-                    return carry, sign
-        return ()
-
-    def constants(self, digits: Sequence[int], fixed: Mapping[int, int]) -> dict[int, int]:
-        """Those of the digits that have only one value: carries that the code dropped since they cannot occur."""
-        for value in (0, 1):
-            found = {d: value for d in digits if self.atoms.within({d: 1}, value, value, fixed, DEEP)}
-            if found:
-                return found
-        if self.branches:  # an arm is right by what is known in its case alone
-            return {d: 0 for d in digits if self.atoms.bounded({d: 1}, 0, 0, fixed)}
-        return {}
-
-    def infeasible(self, fixed: Mapping[int, int]) -> bool:
-        """Whether this case cannot occur: a fixed digit contradicts the range of the digits beside it."""
-        for atom, value in fixed.items():
-            relation = self.atoms.relation.get(atom)
-            if relation is None:
-                continue
-            weights = dict(zip(relation.digits, relation.weights, strict=True))
-            form = combine([(1, relation.form), (-weights.pop(atom) * value, {ONE: 1})])
-            if self.atoms.impossible(form, *self.atoms.range(weights), fixed, DEEP):
-                return True
-        return False
-
-    def unknown_behind(self, atom: int, limbs: set[int]) -> set[int]:
-        """What an atom was computed from that is neither a limb of an operand nor public nor computed itself."""
-        waiting, seen, found = [atom], set(limbs), set()
-        while waiting:
-            atom = waiting.pop()
-            for factor in self.atoms.factors.get(atom, (atom,)):
-                if factor in seen or self.atoms.public[factor]:
-                    continue
-                seen.add(factor)
-                relation = self.atoms.relation.get(factor)
-                if relation is None:
-                    found.add(factor)
-                else:
-                    waiting += relation.form
-        return found
-
-    def blame(self, state: State, left: Form) -> _Failed:
-        """A fault at the instruction that made the earliest digit that is left over."""
-        limbs = {limb for limbs in self.operands.values() for limb in limbs} | {ONE}
-        suspects = {factor for atom in left for factor in self.atoms.factors.get(atom, (atom,))} - limbs
-        atom = min(suspects or left, key=lambda atom: (atom in self.atoms.relation, atom))
-        weight = min(
-            (c & -c for term, c in left.items() if atom in (term, *self.atoms.factors.get(term, ()))), default=1
-        )
-        column = (weight.bit_length() - 1) // self.isa.limb_bits
-        if not suspects:
-            return self.failure(self.atoms.here, "a product is missing in the result, or counts too often", column)
-        atom = min(self.unknown_behind(atom, limbs), default=atom)
-        if atom in self.atoms.relation:
-            message = "what this instruction carries out is not added where it belongs"
-            return self.failure(self.atoms.origin[atom], message, column)
-        for register in self.isa.registers:
-            if self.initial[self.isa.slots[register]] == {atom: 1}:
-                message = f"the result depends on {register}, which nobody has set"
-                return self.failure(self.first_use(state, register), message, column)
-        return self.failure(self.atoms.origin[atom], "the result depends on something that is no operand", column)
 
     def first_use(self, state: State, register: str) -> int:
         """Address of the first instruction executed that reads a register."""
