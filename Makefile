@@ -34,7 +34,7 @@ search-avr: $(VENV)/installed  # by chance, from a seed: docs/search.md; hours, 
 	$(BIN)/sqgen search --isa avr --method streamed-karatsuba --least 192 --most 352
 
 search-arm: $(VENV)/installed  # the same for Cortex-M; hours
-	$(BIN)/sqgen search --isa arm --method free-order --least 64 --most 256 --plans 12000
+	$(BIN)/sqgen search --isa arm --method free-order --least 64 --most 384 --plans 12000
 	$(BIN)/sqgen search --isa arm --op mul --method free-order --least 64 --most 256 --plans 10000
 	$(BIN)/sqgen search --isa arm --method row-blocks --least 256 --most 1024 --plans 100
 	$(BIN)/sqgen search --isa arm --op mul --method row-blocks --least 256 --most 1024 --plans 100

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import random
 import re
 import subprocess
 from pathlib import Path
 
+import jsonschema  # type: ignore[import-untyped]
 import pytest
 from arm import arm, made
+from conftest import TESTS
 
 from sqgen import check, emit, judging, methods, objects, programs, report
 from sqgen import kernel as kernel_module
@@ -217,3 +220,14 @@ def test_every_size_has_a_kernel_of_about_as_many_cycles_for_each_product(bits: 
     """A size that nobody searched for gets a good answer at once."""
     products = (bits // 32) * (bits // 32 + 1) // 2
     assert made("sqr", bits).price.body < 2.7 * products + 100
+
+
+@pytest.mark.parametrize(
+    ("op", "bits", "core"), [("sqr", 256, "cortex-m4"), ("mul", 128, "cortex-m33"), ("sqr", 512, "cortex-m7")]
+)
+def test_the_manifest_is_what_the_schema_says(op: str, bits: int, core: str) -> None:
+    schema = json.loads((TESTS.parent / "docs" / "manifest.schema.json").read_text())
+    found = emit.manifest(made(op, bits, core=core))
+    jsonschema.validate(found, schema)
+    assert {"m4", "m7", "m33", "m55"} == found["cycles_by_timing"].keys()
+    assert not any(column["confirmed_by"] for column in found["cycles_by_timing"].values())
