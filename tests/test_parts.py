@@ -62,6 +62,12 @@ SAMPLE: list[Form] = [
     ("sqr", "karatsuba-squaring", 408, CALLED),  # limbs of L + H wait in memory
     ("sqr", "karatsuba-squaring", 544, "levels=2 parts=inline recombine=unrolled"),  # more than a pointer reaches
     ("mul", "karatsuba", 392, "levels=3 parts=inline recombine=unrolled"),
+    (  # limbs are left in registers by a function that gives a frame back
+        "sqr",
+        "karatsuba-squaring",
+        592,
+        "leaf=streamed-karatsuba levels=1 parts=calls recombine=unrolled",
+    ),
     ("sqr", "karatsuba-squaring", 256, LOOPED),  # its loops go round twice
     *(("sqr", "karatsuba-squaring", bits, SHARED) for bits in (32, 88, 128)),  # 88: two functions
     ("sqr", "karatsuba-squaring", 256, SMALL),
