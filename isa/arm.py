@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqgen.code import Builder, Code, Function, Memory, Op, check_flags
+from sqgen.code import Builder, Code, Function, Memory, Op
 from sqgen.plan import Plan
 from sqgen.table import Core, Isa
 
 from . import arm_search
 from .arm_address import POINTERS, address
 from .arm_balance import Balance
+
+__all__ = ["NEEDS", "PARTS", "RUNS", "address", "floor", "frame", "lower", "starts"]
 
 NEEDS = ("umaal",)
 PARTS = False
@@ -33,16 +35,6 @@ def lower(plan: Plan, isa: Isa, core: Core) -> Code:
     build.mark("spill_early")
     Balance(plan, build, limbs["a"], limbs[plan.operands[-1]]).all()
     return Code((Function("", tuple(build.ops), tuple(r for r in POOL if r not in pointers)),))
-
-
-def finish(code: Code, isa: Isa, core: Core) -> Code:
-    """After allocation: addresses, constants, and the order of loads."""
-    functions = []
-    for function in code.functions:
-        ops = tuple(address(function.ops, isa))
-        check_flags(ops, isa)
-        functions.append(Function(function.name, ops, function.pool))
-    return Code(tuple(functions))
 
 
 def floor(op: str, limbs: int) -> dict[str, int]:

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqgen.code import Code, Function, Op, check_flags
+from sqgen.code import Code, Op
 from sqgen.plan import Plan
 from sqgen.table import Core, Isa
 
 from .avr_address import address
 from .avr_parts import Module
+
+__all__ = ["NEEDS", "PARTS", "RUNS", "address", "floor", "frame", "lower", "starts"]
 
 NEEDS = ("mul", "movw")
 PARTS = True
@@ -24,16 +26,6 @@ RUNS = True
 def lower(plan: Plan, isa: Isa, core: Core) -> Code:
     """The plan as functions on virtual registers, the entry first."""
     return Module(isa).code(plan)
-
-
-def finish(code: Code, isa: Isa, core: Core) -> Code:
-    """After allocation: addresses for `load` and `store`, frames, and MOVW where two limbs move together."""
-    functions = []
-    for function in code.functions:
-        ops = tuple(address(function.ops, isa))
-        check_flags(ops, isa)
-        functions.append(Function(function.name, ops, function.pool))
-    return Code(tuple(functions))
 
 
 def floor(op: str, limbs: int) -> dict[str, int]:

@@ -15,7 +15,7 @@ from sqgen.code import Builder, Memory, Virtual
 from sqgen.plan import Block, Difference, Part, Plan, Recombine
 
 from .avr_address import reserve, stack_pointer_to
-from .avr_karatsuba import Chain
+from .avr_karatsuba import Chain, negate
 from .avr_leaf import operands
 from .avr_level import load_pointer
 from .avr_registers import LOW, POINTERS
@@ -75,10 +75,8 @@ class Nested:
         for index, limb in enumerate(limbs):
             borrow.run([limb], subtrahend, [index])
         mask = as_mask(build, "sign", borrow.carry)
-        negate = Chain(build, "borrow", self.zero)
+        negate(build, limbs, mask, Chain(build, "borrow", self.zero), range(len(limbs)))
         for index, limb in enumerate(limbs):
-            build.emit("eor", limb, mask)
-            negate.run([limb], lambda i: mask, [index])
             build.mark("room", limb, Memory("r", len(self.vectors["d"]) + index if step.into.name == "e" else index))
         self.vectors[step.into.name] = limbs
         if self.sign:

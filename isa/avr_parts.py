@@ -80,7 +80,7 @@ class Module:
                     )
             if plan.operands == ("a",):
                 return InPlace(self, build, plan).all_steps()
-            elif any(True for part in parts for _ in part.plan.parts()):
+            elif any(any(part.plan.parts()) for part in parts):
                 nested = Nested(build, plan, len(self.registers(plan)))
                 nested.all_steps()
                 return nested.highest

@@ -69,13 +69,14 @@ Arg = Virtual | Memory | Label | OperandValue
 class Op:
     """One operation: an instruction of the table with its operands in table order, or one of these.
 
-    * `load`, `store` (limb, memory): the instruction set's `finish` chooses the addressing
+    * `load`, `store` (limb, memory): the instruction set's `address` chooses the addressing
     * `point` (pointer, memory): from here on the pointer register points there
     * `walk` (memory): move the pointer there; `near` (memory, memory): let it reach all limbs from one to the other
     * `label` (label): a place to jump to
     * `functions`: the functions that this one calls stand here, jumped over, and not behind it
     * `need`: what it reads must be in registers here
     * `release` (registers ...): from here on the allocator may use them
+    * `retake` (registers ...): from here on it may not, until they are released again
     * `lend` (buffer, registers ...): the allocator may use them after the last load from the buffer
     * `lend_itself` (buffer, register): the same of its pointer, which that last load may be to
     * `accept`, `give` (limbs): what a function on registers finds there, and what it leaves there

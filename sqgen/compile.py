@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from . import allocate, frame, methods
-from .code import Code, Function, Label, Op
+from .code import Code, Function, Label, Op, check_flags
 from .encode import EncodeError, Instr, assemble
 from .errors import Exit, UserError
 from .idioms import Idioms, idioms
@@ -72,7 +72,7 @@ def compile_plan(
         raise allocate.PressureError(f"{error}; choose {remedy(plan)} or a smaller size", Exit.LIMITS) from None
     for function, done in zip(code.functions, allocated, strict=True):
         allocate.verify(function, done)
-    registers = rules.finish(Code(tuple(allocated)), isa, core)
+    registers = finish(rules, allocated, isa)
     written = frame.written([op for function in registers.functions for op in function.ops], isa)
     if taken := [register for register in written if register in reserve]:
         raise UserError(f"method '{plan.method}' cannot leave {', '.join(taken)} alone; take another one", Exit.LIMITS)
@@ -87,6 +87,16 @@ def compile_plan(
             f"the parts of {plan.method} lie too far apart: {error}; choose more levels", Exit.LIMITS
         ) from None
     return Compiled(plan, isa, code, registers, written, lines, image)
+
+
+def finish(rules: Idioms, functions: Sequence[Function], isa: Isa) -> Code:
+    """After allocation: `load`, `store` and marks become instructions, which leave every flag that is live."""
+    done = []
+    for function in functions:
+        ops = tuple(rules.address(function.ops, isa))
+        check_flags(ops, isa)
+        done.append(replace(function, ops=ops))
+    return Code(tuple(done))
 
 
 def without(code: Code, reserve: Sequence[str]) -> Code:

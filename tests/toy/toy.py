@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import cast
 
 from sqgen.bounds import Sum
-from sqgen.code import Arg, Builder, Code, Flag, Function, Memory, Op, Virtual, check_flags
+from sqgen.code import Arg, Builder, Code, Flag, Function, Memory, Op, Virtual
 from sqgen.plan import Apart, Block, Double, Join, Load, Plan, Product, Store
 from sqgen.table import Core, Isa
 
@@ -173,12 +173,9 @@ class _Lowering:
             self.above, _ = self.new("q", "carry", takes=carry)
 
 
-def finish(code: Code, isa: Isa, core: Core) -> Code:
+def address(ops: Sequence[Op], isa: Isa) -> list[Op]:
     """After allocation: `load` and `store` become instructions; every displacement reaches."""
-    (function,) = code.functions
-    ops = tuple(_address(op) for op in function.ops)
-    check_flags(ops, isa)
-    return Code((Function(function.name, ops, function.pool),))
+    return [_address(op) for op in ops]
 
 
 def _address(op: Op) -> Op:
