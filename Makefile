@@ -6,7 +6,7 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
-APT    := gcc libc6-dev gcc-avr avr-libc binutils-avr libsimavr-dev libelf-dev qemu-system-misc binutils-arm-none-eabi qemu-system-arm
+APT    := gcc libc6-dev gcc-avr avr-libc binutils-avr libsimavr-dev libelf-dev qemu-system-misc binutils-arm-none-eabi qemu-system-arm mspdebug
 
 .PHONY: run test sim answers search-avr search-arm results pictures mutate sweep clean
 
@@ -38,6 +38,9 @@ search-arm: $(VENV)/installed  # the same for Cortex-M; hours
 	$(BIN)/sqgen search --isa arm --op mul --method free-order --least 64 --most 256 --plans 10000
 	$(BIN)/sqgen search --isa arm --method row-blocks --least 256 --most 1024 --plans 100
 	$(BIN)/sqgen search --isa arm --op mul --method row-blocks --least 256 --most 1024 --plans 100
+	$(BIN)/python -m sqgen.tune --isa arm --core cortex-m3 --method karatsuba-squaring --method karatsuba --least 64 --most 2048
+	$(BIN)/python -m sqgen.tune --isa arm --core cortex-m3 --method product-scanning --method rows --method sbd --least 64 --most 256
+	$(BIN)/python -m sqgen.tune --isa arm --core cortex-m3 --allow-variable-time --method karatsuba-squaring --method karatsuba --method product-scanning --least 64 --most 512
 
 mutate: $(VENV)/tested-with packages  # every single-instruction change of more and larger kernels; takes minutes
 	$(BIN)/python -m pytest -n auto -m mutate
@@ -55,6 +58,17 @@ $(VENV)/installed: pyproject.toml
 $(VENV)/tested-with: $(VENV)/installed
 	$(BIN)/pip install --quiet --editable '.[test]'
 	@touch $@
+
+# GNU's assembler for MSP430, of which Debian has the source alone: built once, in a minute or two, if we are root.
+.PHONY: gnu-msp430
+gnu-msp430:
+	@if command -v msp430-elf-as >/dev/null; then exit 0; fi; \
+	if [ "$$(id -u)" != 0 ]; then echo "not installed: msp430-elf-as; what needs it is skipped (make gnu-msp430, as root)"; exit 0; fi; \
+	set -e; $(MAKE) --no-print-directory packages APT='binutils-source bison flex gcc libc6-dev xz-utils'; \
+	mkdir -p build/binutils/made; tar -xf /usr/src/binutils/binutils-*.tar.xz -C build/binutils --strip-components=1; \
+	cd build/binutils/made; ../configure --quiet --target=msp430-elf --disable-nls --disable-werror --disable-gdb --disable-sim \
+	    --disable-gprofng --disable-ld --disable-doc MAKEINFO=true >/dev/null; \
+	make --quiet MAKEINFO=true all-gas >/dev/null; make --quiet MAKEINFO=true install-gas >/dev/null
 
 # Debian packages that are missing are installed if we are root; otherwise the tests say what they skip.
 .PHONY: packages

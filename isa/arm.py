@@ -1,43 +1,145 @@
 """Cortex-M: from a plan to code, and from registers to instructions.
 
-`arm_balance` adds products by UMAAL, on cores that have it; `arm_address` is how memory is reached.
+`arm_balance` adds products by UMAAL, on cores that have it; `arm_sums` is where sums wait, `arm_address` how memory is
+reached; `arm_loops` is code in loops.  `arm_chains` and those beside it are for cores without UMAAL, `arm_small` for
+those without long multiplication.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 
 from sqgen.code import Builder, Code, Function, Memory, Op
-from sqgen.plan import Plan
+from sqgen.plan import Load, Plan
 from sqgen.table import Core, Isa
 
-from . import arm_search
-from .arm_address import POINTERS, address
+from . import arm_loops, arm_search, arm_small
+from .arm_address import SINGLE, SINGLES, address
 from .arm_balance import Balance
+from .arm_calls import Calls
+from .arm_halves import Halves, Limb, Way, Whole
+from .arm_inline import Inline
+from .arm_sums import FRAME, POINTERS, InResult, OnStack
 
-__all__ = ["NEEDS", "PARTS", "RUNS", "address", "floor", "frame", "lower", "starts"]
+__all__ = ["NEEDS", "address", "floor", "forms", "frame", "lower", "preferred", "starts"]
 
-NEEDS = ("umaal",)
-PARTS = False
-RUNS = True
+NEEDS = ()
+LONG = "umaal"  # what cores have on which word balance is possible
+PRODUCTS = "mul"  # what they have at least on which chains of halves are
+UNROLLED, BEARABLE = 64, 96  # limbs of an operand, at most, of code in one piece that is, or may be, the fastest
+SMALL = range(1, 7)  # limbs of what Karatsuba's method leaves to another one
 
 # r9 belongs to the platform; it is not touched.  Registers that need not be saved come first.
 POOL = ("r2", "r3", "r12", "r4", "r5", "r6", "r7", "r8", "r10", "r11", "lr")
 
 
 def lower(plan: Plan, isa: Isa, core: Core) -> Code:
-    """The plan as one function on virtual registers."""
+    """The plan as one function on virtual registers; on cores without long multiplication as several, where its parts
+    are called."""
+    if PRODUCTS in core.lacks:
+        return arm_small.lower(plan)
+    if LONG in core.lacks:
+        return chained(plan, isa, core)
+    if plan.loops:
+        return arm_loops.lower(plan, isa)
+    if any(plan.parts()):
+        return Calls(isa, functools.partial(balanced, isa, core), POOL).code(plan)
+    return Code((balanced(isa, core, plan, ""),))
+
+
+def balanced(isa: Isa, core: Core, plan: Plan, name: str) -> Function:
+    """One function that calls none, by word balance.  The entry has no name, and its return address is saved with its
+    registers; others save theirs, for a register is worth more than that takes."""
     build = Builder(isa)
+    if name:
+        build.raw([Op("str_push", ("lr", 4))])
     limbs = {base: [build.limb(f"{base}{i}", Memory(base, i)) for i in range(plan.limbs)] for base in plan.operands}
+    pointers = [POINTERS[base] for base in plan.operands]
+    sums = OnStack(build, plan.operands) if tall(plan) else InResult(build)
+    for base in plan.operands:
+        if not (tall(plan) and base == "a" and len(plan.operands) > 1):
+            build.mark("lend_itself", base, POINTERS[base])
+    if "vmov_in" not in core.lacks:
+        build.mark("nearby", SINGLE, SINGLES, *plan.operands, FRAME)
+    build.mark("spill_early")
+    Balance(plan, build, limbs["a"], limbs[plan.operands[-1]], sums).all()
+    if name:
+        build.raw([Op("ldr_pop", ("lr", 4)), Op("bx", ("lr",))])
+    return Function(name, tuple(build.ops), tuple(r for r in POOL if r not in pointers))
+
+
+def tall(plan: Plan) -> bool:
+    """Whether so many rows walk at a time, their sums coming back, that a register less for pointers is a gain.
+
+    A row has a limb of the operand and one of the sum in registers; beside these are the limb that walks by, the sum's
+    limb that came back, and two pointers.
+    """
+    rows = (max(Counter(cell.j for cell in cells).values()) for _, cells in plan.blocks())
+    return any(isinstance(step, Load) for step in plan.steps) and 2 * max(rows) + 4 > len(POOL) + 2
+
+
+def chained(plan: Plan, isa: Isa, core: Core) -> Code:
+    """The same where there is no UMAAL: by chains of additions, and functions where parts are called."""
+    way = Whole if "umull" not in core.lacks and isa.allowed(isa.insns["umull"], core) else Halves
+    if any(part.called for part in plan.parts()):
+        return Calls(isa, functools.partial(leaf, isa, way), POOL).code(plan)
+    return Code((leaf(isa, way, plan, ""),))
+
+
+def leaf(isa: Isa, way: Callable[[Builder], Way], plan: Plan, name: str) -> Function:
+    """One function that calls none; the entry has no name and saves the return address with its registers."""
+    build = Builder(isa)
+    limbs = {base: [Limb.at(build, base, i) for i in range(plan.limbs)] for base in plan.operands}
     pointers = [POINTERS[base] for base in plan.operands]
     for base in plan.operands:
         build.mark("lend_itself", base, POINTERS[base])
     build.mark("spill_early")
-    Balance(plan, build, limbs["a"], limbs[plan.operands[-1]]).all()
-    return Code((Function("", tuple(build.ops), tuple(r for r in POOL if r not in pointers)),))
+    Inline(build, way(build)).outermost(plan, limbs)
+    kept = ("lr",) if name else ()
+    if name:
+        build.raw([Op("bx", kept)])
+    return Function(name, tuple(build.ops), tuple(r for r in POOL if r not in (*pointers, *kept)))
 
 
-def floor(op: str, limbs: int) -> dict[str, int]:
+def forms(plan: Plan, core: Core) -> bool:
+    """Whether these idioms know all steps of a plan on a core."""
+    if PRODUCTS in core.lacks:
+        return arm_small.forms(plan)
+    if plan.op == "sqr" and any(plan.parts()) and len(plan.operands) > 1:
+        return False  # parts of a product, where there is one operand
+    if LONG in core.lacks:
+        return not plan.loops
+    return all(part.called and balances(part.plan) for part in plan.parts())
+
+
+def balances(plan: Plan) -> bool:
+    """Whether word balance can form a part: all that is not made of loops, or of parts that are not called."""
+    return not plan.loops and all(part.called and balances(part.plan) for part in plan.parts())
+
+
+def preferred(op: str, limbs: int, core: Core) -> list[tuple[str, dict[str, str]]]:
+    """Methods and parameters where the answers say nothing: on other cores than the default one, and for sizes whose
+    code in one piece would fill tens of kilobytes."""
+    if PRODUCTS in core.lacks:
+        return arm_small.preferred(op, limbs)
+    return large(op, limbs) if LONG not in core.lacks and limbs > UNROLLED else []
+
+
+def large(op: str, limbs: int) -> list[tuple[str, dict[str, str]]]:
+    """Karatsuba's method by calls; where blocks of rows may still be faster, these as well.
+
+    Two levels want halves of as many limbs, at both: the proof of others fails.
+    """
+    given = {"leaf": "row-blocks", "parts": "calls", "recombine": "unrolled"}
+    if op == "mul":
+        return [("karatsuba", {"levels": "2" if limbs % 4 == 0 else "1", **given})]
+    rows = [("row-blocks", {"rows": "5", "ahead": "1", "early": "3"})] if limbs <= BEARABLE else []
+    return [*rows, ("karatsuba-squaring", {"levels": "1", **given})]
+
+
+def floor(op: str, limbs: int, core: Core) -> dict[str, int]:
     """Cycles that schoolbook multiplication takes at least on a core with UMAAL, by the groups of `sqgen explain`.
 
     A product costs one cycle, its additions nothing; operands are loaded in one go; a square's columns off the diagonal
@@ -51,14 +153,32 @@ def floor(op: str, limbs: int) -> dict[str, int]:
 
 def starts(method: str, op: str, limbs: int) -> list[dict[str, str]]:
     """Parameters to begin a search with, beside those that the method and the answers have."""
+    if method in ("karatsuba", "karatsuba-squaring"):
+        return list(levels(op, limbs))
     return list(arm_search.starts(op, limbs)) if method == arm_search.METHOD else []
 
 
-def frame(saved: Sequence[str]) -> tuple[list[Op], list[Op]]:
+def levels(op: str, limbs: int) -> Iterator[dict[str, str]]:
+    """Karatsuba's method with levels down to a few limbs, as many of them in place as can be."""
+    for count in range(1, limbs.bit_length()):
+        if -(-limbs >> count) not in SMALL:
+            continue
+        if op == "mul":
+            yield {"levels": str(count), "parts": "inline"}
+            yield {"levels": str(count), "parts": "calls", "leaf": "product-scanning"}
+            yield {"levels": str(count), "parts": "nested"}
+            continue
+        for leaf in ("product-scanning", "sweeps"):
+            yield {"levels": str(count), "parts": "nested" if count > 1 else "inline", "leaf": leaf}
+
+
+def frame(saved: Sequence[str], core: Core, *, alone: bool = False) -> tuple[list[Op], list[Op]]:
     """Operations that save registers on entry, and those that restore them and return.
 
     Single stores take a cycle each, where PUSH takes one more; POP takes the return address along.
     """
+    if "thumb2" in core.without:
+        return arm_small.frame(saved)
     if not saved:
         return [], [Op("bx", ("lr",))]
     first, *others = saved

@@ -17,12 +17,15 @@ Sources: research/arm_kernels.md, M4 ideas 1, 2, 3 and 9; [Comba90] for the colu
 from __future__ import annotations
 
 import bisect
+import itertools
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from sqgen.code import Builder, Memory, Virtual
 from sqgen.plan import Apart, Block, Double, Gather, Join, Load, Plan, Product, Run, Store, Strip
+
+from .arm_sums import Sums
 
 CROSS, FINAL = "x", "s"  # the sum off the diagonal, to be doubled; the result
 CONSTANT = "#"  # the base of what a move loads: constants
@@ -128,6 +131,11 @@ class Ahead:
         below = between(self.terms.get((kind, column - 1), []), at, end)
         return len(below) + len(between(self.recalls.get((kind, column), []), at, end))
 
+    def final(self, column: int, at: int) -> bool:
+        """Whether a column that is stored does not come back."""
+        recalls = (self.recalls.get((kind, column), []) for kind in (CROSS, FINAL))
+        return all(not places or places[-1] < at for places in recalls)
+
     def recall(self, kind: str, column: int, at: int) -> int | None:
         """Where a stored word of the column comes back before it is closed."""
         found = between(self.recalls.get((kind, column), []), at, self.close(kind, column, at))
@@ -139,50 +147,18 @@ def between(places: Sequence[int], after: int, before: int) -> Sequence[int]:
     return places[bisect.bisect_right(places, after) : bisect.bisect_left(places, before)]
 
 
-class Rooms:
-    """Who may wait in which limb of the result: a word in that of its own column, as long as nothing else is there."""
-
-    def __init__(self, build: Builder) -> None:
-        self.build = build
-        self.taken: set[int] = set()  # columns
-        self.column: dict[Virtual, int] = {}
-
-    def enter(self, word: Virtual, column: int) -> None:
-        """A word is in a column now, where it was in another one, or in none."""
-        before = self.column.pop(word, None)
-        if before is not None:
-            self.taken.remove(before)
-        if column not in self.taken:
-            self.taken.add(column)
-            self.column[word] = column
-            self.build.mark("room", word, Memory("r", column))
-        elif before is not None:
-            self.build.mark("own", word)
-
-    def clear(self, column: int) -> None:
-        """The limb is to be written: who waits there must come out before."""
-        for word in [word for word, where in self.column.items() if where == column]:
-            self.leave(word)
-            self.build.mark("own", word)
-
-    def leave(self, word: Virtual) -> None:
-        """A word is needed no more."""
-        if word in self.column:
-            self.taken.remove(self.column.pop(word))
-
-
 class Balance:
     """Words in columns, and the operations that move them."""
 
-    def __init__(self, plan: Plan, build: Builder, left: list[Virtual], right: list[Virtual]) -> None:
+    def __init__(self, plan: Plan, build: Builder, left: list[Virtual], right: list[Virtual], sums: Sums) -> None:
         self.plan, self.build, self.left, self.right = plan, build, left, right
         self.words: dict[tuple[str, int], list[Virtual]] = {}
         self.closed: dict[int, Virtual] = {}  # words off the diagonal that wait for their doubling
         self.waiting: defaultdict[tuple[str, int], list[Term]] = defaultdict(list)
         self.two = build.limb("two", TWO)
-        self.rooms = Rooms(build)
         self.todo = list(actions(plan))
         self.ahead = Ahead(self.todo)
+        self.sums = sums
         self.recalled: set[int] = set()  # positions of what came back before its turn
         self.top = 2 * plan.limbs - 1
 
@@ -192,6 +168,8 @@ class Balance:
             match action:
                 case Block(title):
                     self.build.heading(title)
+                    for row, limb in self.sums.begin(self.rows(at)).items():
+                        self.left[row] = limb
                 case Term():
                     self.add(action, at)
                 case Recall(kind, column) if at not in self.recalled:
@@ -199,7 +177,12 @@ class Balance:
                 case Close(kind, column, stored):
                     while self.waiting[kind, column]:
                         self.add(self.waiting[kind, column].pop(), at)
-                    self.close(kind, column, stored=stored)
+                    self.close(kind, column, at, stored=stored)
+
+    def rows(self, at: int) -> list[int]:
+        """The rows of the block that begins at position `at`."""
+        here = itertools.takewhile(lambda action: not isinstance(action, Block), self.todo[at + 1 :])
+        return sorted({action.i for action in here if isinstance(action, Term) and not action.doubled})
 
     def column(self, kind: str, column: int) -> list[Virtual]:
         """The words that wait there."""
@@ -215,15 +198,11 @@ class Balance:
         """A zero as a word, to take a product in."""
         word = self.new(kind, column)
         self.build.emit("mov_i", word, 0)
-        self.rooms.enter(word, column)
+        self.sums.enter(word, column)
 
     def recall(self, kind: str, column: int) -> None:
         """A stored word comes back."""
-        word = self.build.limb(f"r{column}", Memory("r", column))
-        self.column(kind, column).append(word)
-        self.build.mark("own", word, reads=[word])
-        self.rooms.taken.remove(column)
-        self.rooms.enter(word, column)
+        self.column(kind, column).append(self.sums.recall(column))
 
     def add(self, term: Term, at: int) -> None:
         """Add a product by what its column needs: a UMULL for two words more, a zero for one, or nothing more.
@@ -267,7 +246,7 @@ class Balance:
                 self.zero(FINAL, self.top - 1)
             factors = self.factors(term)
             self.build.emit("umlal", words[0], above[0], *factors, comment=self.comment(term))
-            self.rooms.leave(factors[0])
+            self.sums.leave(factors[0])
             return
         while len(words) < 2:
             self.zero(FINAL, self.top - 1)
@@ -277,14 +256,14 @@ class Balance:
         """UMULL or UMAAL: one word in the product's column, one above."""
         kind, column = term.kind, term.column
         factors = self.factors(term)
-        self.rooms.leave(factors[0])
+        self.sums.leave(factors[0])
         if name == "umull":
             low, high = self.new(kind, column), self.new(kind, column + 1)
         else:
             low, high = self.take_two(kind, column)
         self.build.emit(name, low, high, *factors, comment=self.comment(term))
-        self.rooms.enter(low, column)
-        self.rooms.enter(high, column + 1)
+        self.sums.enter(low, column)
+        self.sums.enter(high, column + 1)
 
     def factors(self, term: Term) -> tuple[Virtual, Virtual]:
         """What is multiplied."""
@@ -298,7 +277,7 @@ class Balance:
             return f"column {term.column} off the diagonal, doubled"
         return f"a[{term.i}] * {'a' if self.plan.op == 'sqr' else 'b'}[{term.j}] at column {term.column}"
 
-    def close(self, kind: str, column: int, *, stored: bool) -> None:
+    def close(self, kind: str, column: int, at: int, *, stored: bool) -> None:
         """Only one word is left in a column, which leaves it."""
         words = self.column(kind, column)
         while len(words) > 1:
@@ -307,10 +286,7 @@ class Balance:
             self.zero(kind, column)
         word = words.pop()
         if stored:
-            self.rooms.leave(word)
-            self.rooms.clear(column)
-            self.build.memory("store", word, Memory("r", column))
-            self.rooms.taken.add(column)
+            self.sums.store(word, column, final=self.ahead.final(column, at))
         else:
             self.closed[column] = word
 
@@ -320,13 +296,13 @@ class Balance:
         if column == self.top:
             other = words.pop(1)
             self.build.emit("adds_w", words[0], words[0], other, comment="the product ends here: no carry")
-            self.rooms.leave(other)
+            self.sums.leave(other)
             return
         nothing = self.build.limb("zero", Memory(CONSTANT, 0))
         low, high = self.take_two(kind, column)
         self.build.emit("umaal", low, high, nothing, nothing, comment="two words in one, and its carry")
-        self.rooms.enter(low, column)
-        self.rooms.enter(high, column + 1)
+        self.sums.enter(low, column)
+        self.sums.enter(high, column + 1)
 
     def take_two(self, kind: str, column: int) -> tuple[Virtual, Virtual]:
         """Two words of a column, of which the first stays there, and the second is then one of the column above."""

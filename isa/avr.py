@@ -16,11 +16,9 @@ from sqgen.table import Core, Isa
 from .avr_address import address
 from .avr_parts import Module
 
-__all__ = ["NEEDS", "PARTS", "RUNS", "address", "floor", "frame", "lower", "starts"]
+__all__ = ["NEEDS", "address", "floor", "forms", "frame", "lower", "preferred", "starts"]
 
 NEEDS = ("mul", "movw")
-PARTS = True
-RUNS = True
 
 
 def lower(plan: Plan, isa: Isa, core: Core) -> Code:
@@ -28,7 +26,17 @@ def lower(plan: Plan, isa: Isa, core: Core) -> Code:
     return Module(isa).code(plan)
 
 
-def floor(op: str, limbs: int) -> dict[str, int]:
+def forms(plan: Plan, core: Core) -> bool:
+    """Whether these idioms know all steps of a plan: all but loops over rows, and levels upon levels in place."""
+    return dict(plan.parameters).get("parts") != "whole" and not plan.loops
+
+
+def preferred(op: str, limbs: int, core: Core) -> list[tuple[str, dict[str, str]]]:
+    """Methods and parameters for cores on which the answers say nothing: they are good for all."""
+    return []
+
+
+def floor(op: str, limbs: int, core: Core) -> dict[str, int]:
     """Cycles that schoolbook multiplication takes at least, by the groups of `sqgen explain`.
 
     Each product costs MUL 2 and two additions, and one cycle more: the MOVW that parks it, so that a chain can pass
@@ -49,7 +57,7 @@ def starts(method: str, op: str, limbs: int) -> list[dict[str, str]]:
     return []
 
 
-def frame(saved: Sequence[str]) -> tuple[list[Op], list[Op]]:
+def frame(saved: Sequence[str], core: Core, *, alone: bool = False) -> tuple[list[Op], list[Op]]:
     """Operations that save registers on entry, and those that restore them and return."""
     before = [Op("push", (register,)) for register in saved]
     after = [Op("pop", (register,)) for register in reversed(saved)]

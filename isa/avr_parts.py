@@ -79,6 +79,10 @@ class Module:
                         " choose parts=calls or another leaf"
                     )
             if plan.operands == ("a",):
+                if any(any(part.plan.parts()) for part in parts):
+                    raise UserError(
+                        f"{plan.method} forms one level in place on AVR; choose parts=inline or parts=calls"
+                    )
                 return InPlace(self, build, plan).all_steps()
             elif any(any(part.plan.parts()) for part in parts):
                 nested = Nested(build, plan, len(self.registers(plan)))

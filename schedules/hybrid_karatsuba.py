@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from sqgen.errors import UserError
 from sqgen.methods import Parameter, Values
 from sqgen.plan import Block, Double, Load, Part, Product, Slice, Step, Store, blocks
 
@@ -40,8 +41,12 @@ def points(n: int) -> list[dict[str, str]]:
 
 
 def steps(op: str, n: int, values: Values) -> Iterator[Step]:
-    """The plan for n limbs."""
+    """The plan for n limbs.  Raises UserError for parts=whole."""
     half = n // 2
+    if values.word("parts") == "whole":
+        raise UserError(
+            "hybrid-karatsuba: parts=whole leaves nothing to be doubled; choose parts=inline or parts=calls"
+        )
     low, high = Slice("a", n - 2 * half, half), Slice("a", n - half, half)
     stored = range(low.first + high.first, low.first + high.first + 2 * half)
     yield Block("a_lo * a_hi")

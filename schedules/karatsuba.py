@@ -9,7 +9,8 @@
 With levels > 1 the parts are multiplied in the same way.  An odd number of limbs is split into a larger low half and a
 smaller high one.  The innermost level is formed in place, by rows, its differences modulo a power of two with their
 borrows and its limbs used as they leave, or calls one leaf three times (`parts=calls`).  The levels around it call it,
-but the next one may have three of them in place (`parts=nested`).
+but the next one may have three of them in place (`parts=nested`).  Where limbs are multiplied by their halves
+(`parts=whole`), all levels down to single limbs stand in place, in pieces of some limbs.
 
 No branch looks at a sign: M is combined with a mask, which holds all ones if M is to be added.  With `signs=branched`
 one does, at the outermost level alone, for the proof walks every case of a branch: M is added or subtracted in arms of
@@ -62,14 +63,16 @@ PARAMETERS = (
         "leaf",
         "the method of the innermost products",
         "product-scanning",
-        choices=("product-scanning", "hybrid", "operand-caching"),
+        choices=("product-scanning", "hybrid", "operand-caching", "row-blocks"),
     ),
     Parameter(
         "parts",
-        "the innermost level in place, two levels in place, or as calls",
+        "the innermost level in place, two levels in place, or as calls; or whole pieces, with all levels down to"
+        " single limbs in place",
         "calls",
-        choices=("inline", "nested", "calls"),
+        choices=("inline", "nested", "calls", "whole"),
     ),
+    Parameter("piece", "limbs of a whole piece, at most", lambda n: str(min(8, 2 * n))),
     Parameter("recombine", "the last step of a level that calls", rolled, choices=("unrolled", "looped")),
     Parameter("turn", "limbs done in one turn of a loop", lambda n: "8"),
     Parameter(
@@ -101,8 +104,13 @@ def points(n: int) -> list[dict[str, str]]:
 
 
 def steps(op: str, n: int, values: Values) -> Iterator[Step]:
-    """The plan for n limbs."""
+    """The plan for n limbs.  Raises UserError for a single one."""
+    if n < 2:
+        raise UserError("karatsuba: a single limb has no halves; take another method")
     a, b = Slice("a", 0, n), Slice("b", 0, n)
+    if values.word("parts") == "whole":
+        yield from in_pieces(a, b, values)
+        return
     yield from level(a, b, values.one("levels"), values, values.word("signs") == "branched")
 
 
@@ -140,6 +148,38 @@ def level(a: Slice, b: Slice, levels: int, values: Values, branched: bool) -> It
     yield Block("L + H - M")
     turn = values.one("turn") if called and values.word("recombine") == "looped" else 0
     yield Recombine(half, middle, signs, turn, branched)
+
+
+def in_pieces(a: Slice, b: Slice, values: Values) -> Iterator[Step]:
+    """One level of all that there are down to single limbs; the parts of a piece are in place, those of more limbs
+    called.
+
+    Raises UserError for a single limb, and for what branches."""
+    n = a.count
+    if n < 2 or values.word("signs") == "branched":
+        raise UserError("karatsuba: parts=whole needs two limbs, and does not branch; take another method")
+    half = n - n // 2
+    low, high = (a.part(0, half), b.part(0, half)), (a.part(half, n - half), b.part(half, n - half))
+    called = n > values.one("piece")
+    middle = Slice("m", 0, 2 * half)
+    d, e = (Slice("r", 0, half), Slice("r", half, half)) if called else (Slice("d", 0, half), Slice("e", 0, half))
+    differences = [Difference("a_lo < a_hi", d, low[0], high[0]), Difference("b_lo < b_hi", e, low[1], high[1])]
+    of_low, of_high = piece(half, values), piece(n - half, values)
+    yield Block("M")
+    yield from differences
+    yield Part(of_low, middle, d, e, called)
+    yield from (Block("L"), Part(of_low, Slice("r", 0, 2 * half), *low, called))
+    yield from (Block("H"), Part(of_high, Slice("r", 2 * half, 2 * (n - half)), *high, called))
+    yield Block("L + H - M")
+    yield Recombine(half, middle, tuple(each.sign for each in differences))
+
+
+def piece(n: int, values: Values) -> Plan:
+    """The plan of a part of n limbs where all levels are there, but none for three: two more products cost less."""
+    if n in (1, 3):
+        return values.part("product-scanning", "mul", n, {})
+    text = (("parts", "whole"), ("piece", values.text("piece")))
+    return Plan("mul", n, "karatsuba", text, tuple(in_pieces(Slice("a", 0, n), Slice("b", 0, n), values)))
 
 
 def leaf(n: int, which: str, values: Values) -> Plan:

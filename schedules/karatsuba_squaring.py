@@ -8,8 +8,8 @@
 
 With levels > 1 the parts are squared in the same way.  The low part is as large as the high one, or one limb larger,
 where `split` does not say otherwise.  The innermost level is formed in place, where limbs of H and M are used as they
-leave their squares (`parts=inline`), the squares one function on registers if there are few limbs (`parts=shared`), or
-it calls one leaf three times (`parts=calls`); the levels around it call it.
+leave their squares (`parts=inline`), and so may the next one be (`parts=nested`), the squares one function on registers
+if there are few limbs (`parts=shared`), or it calls one leaf three times (`parts=calls`); the levels around it call it.
 
 Cost: 3 S(n/2) and about 30 cycles for each limb of a half; called, 40.
 """
@@ -33,19 +33,22 @@ PARAMETERS = (
         "leaf",
         "the method of the innermost squares",
         "sweeps",
-        choices=("sweeps", "streamed-karatsuba", "sbd", "product-scanning", "lazy-doubling"),
+        choices=("sweeps", "streamed-karatsuba", "sbd", "product-scanning", "lazy-doubling", "row-blocks"),
     ),
     Parameter(
         "parts",
-        "the innermost level in place, in place with a function for the squares, or as calls",
+        "the innermost level in place, two levels, one with a function for the squares, or as calls; or whole pieces,"
+        " with all levels down to single limbs in place",
         "calls",
-        choices=("inline", "shared", "calls"),
+        choices=("inline", "nested", "shared", "calls", "whole"),
     ),
+    Parameter("piece", "limbs of a whole piece, at most", lambda n: str(min(8, 2 * n))),
     Parameter("recombine", "the last step of a level that calls", rolled, choices=("unrolled", "looped")),
     Parameter("turn", "limbs done in one turn of a loop", lambda n: "8"),
     Parameter("split", "limbs of the low part at the outermost level, at least half", lambda n: str(n - n // 2)),
 )
 
+IN_ONE = {"calls": 0, "inline": 1, "nested": 2, "shared": 1}  # innermost levels that are in place
 STREAMED = range(20, 45)  # limbs of a part that streamed-karatsuba may be the best for
 SWEPT = 21  # limbs of a part, at most, that sweeps are likely to be better for
 SHARED = 8  # limbs of a square that a function has in registers, operand and result
@@ -90,20 +93,48 @@ def compact(n: int) -> list[dict[str, str]]:
 
 
 def steps(op: str, n: int, values: Values) -> Iterator[Step]:
-    """The plan for n limbs."""
+    """The plan for n limbs.  Raises UserError for a single one."""
+    if n < 2:
+        raise UserError("karatsuba-squaring: a single limb has no halves; take another method")
     half = values.one("split")
     if values.word("leaf") == "streamed-karatsuba" and values.word("parts") != "calls":
         raise UserError("karatsuba-squaring: leaf=streamed-karatsuba, which has parts itself, needs parts=calls")
     if not n - n // 2 <= half < n:
         raise UserError(f"karatsuba-squaring: split runs from {n - n // 2} to {n - 1} at this size, not {half}")
-    yield from level(n, half, values.one("levels"), values)
+    if values.word("parts") == "whole":
+        yield from in_pieces(n, half, values)
+    else:
+        yield from level(n, half, values.one("levels"), values)
+
+
+def in_pieces(n: int, half: int, values: Values) -> Iterator[Step]:
+    """One level of all that there are down to single limbs; the parts of a piece are in place, those of more limbs
+    called."""
+    a = Slice("a", 0, n)
+    low, high = a.part(0, half), a.part(half, n - half)
+    called = n > values.one("piece")
+    d, middle = Slice("r" if called else "d", 0, half), Slice("m", 0, 2 * half)
+    of_low, of_high = piece(half, values), piece(n - half, values)
+    yield from (Block("M"), Difference("a_lo < a_hi", d, low, high), Part(of_low, middle, d, d, called))
+    yield from (Block("L"), Part(of_low, Slice("r", 0, 2 * half), low, low, called))
+    yield from (Block("H"), Part(of_high, Slice("r", 2 * half, 2 * (n - half)), high, high, called))
+    yield Block("L + H - M")
+    yield Recombine(half, middle, ())
+
+
+def piece(n: int, values: Values) -> Plan:
+    """The plan of a part of n limbs where all levels are there."""
+    if n == 1:
+        return values.part("product-scanning", "sqr", 1, {})
+    text = (("parts", "whole"), ("piece", values.text("piece")))
+    return Plan("sqr", n, "karatsuba-squaring", text, tuple(in_pieces(n, n - n // 2, values)))
 
 
 def level(n: int, half: int, levels: int, values: Values) -> Iterator[Step]:
     """One level, its low part `half` limbs."""
     a = Slice("a", 0, n)
     low, high = a.part(0, half), a.part(half, n - half)
-    called = levels > 1 or values.word("parts") == "calls"
+    called = levels > IN_ONE[values.word("parts")]
     shared = not called and values.word("parts") == "shared"
     d = Slice("r" if called else "d", 0, half)  # when called it waits where the result will be
     middle = Slice("m", 0, 2 * half)
@@ -111,7 +142,8 @@ def level(n: int, half: int, levels: int, values: Values) -> Iterator[Step]:
     form_low = (Block("L"), Part(inner, Slice("r", 0, 2 * half), low, low, called, shared))
     form_high = (Block("H"), Part(smaller, Slice("r", 2 * half, 2 * (n - half)), high, high, called, shared))
     form_middle = (Block("M"), Difference("a_lo < a_hi", d, low, high), Part(inner, middle, d, d, called, shared))
-    parts = (form_middle, form_high, form_low) if called else (form_low, form_high, form_middle)
+    innermost = not called and levels == 1
+    parts = (form_low, form_high, form_middle) if innermost else (form_middle, form_high, form_low)
     for part in parts:
         yield from part
     yield Block("L + H - M")

@@ -27,18 +27,16 @@ PARAMETERS = ()
 
 def steps(op: str, n: int, values: Values) -> Iterator[Step]:
     """The plan for n limbs."""
-    for column in range(1, 2 * n - 2):
-        yield Block(f"column {column}")
+    stored = range(1, 2 * n) if n > 1 else range(0)
+    for column in stored:
+        if column < 2 * n - 2:
+            yield Block(f"column {column}")
         for j in range(max(0, column - n + 1), (column - 1) // 2 + 1):
             yield Product(j, column - j, times=2)
         yield Store(column)
-    yield Store(2 * n - 2)
-    yield Store(2 * n - 1)
     yield Block("squares")
     for i in range(n):
-        if i:
-            yield Load(2 * i)
-        yield Load(2 * i + 1)
+        yield from (Load(column) for column in (2 * i, 2 * i + 1) if column in stored)
         yield Product(i, i)
         yield Store(2 * i)
         yield Store(2 * i + 1)

@@ -262,7 +262,8 @@ def emit(
         names |= {virtual: str(each.args[1]) for virtual, each in moved}
         args = tuple(names.get(arg, arg) if isinstance(arg, Virtual) else arg for arg in op.args)
         loads = [Op("load", (registers[where[stay]], home)) for stay, home in found.loads[index]]
-        loads.sort(key=lambda op: op.args[0] in pointers)  # what is loaded to a pointer is the last that it loads
+        # those from nearby first, for others belong together; what is loaded to a pointer is the last that it loads
+        loads.sort(key=lambda op: (_base(op) != found.nearby, op.args[0] in pointers))
         moves = [*stores, *shifts, *loads]
         moves.append(replace(op, args=args, reads=(), writes=()))
         if len(moves) > 1:
@@ -279,6 +280,7 @@ def verify(before: Function, after: Function) -> None:
     """Replay both and raise CodeError unless each register holds the variable that `before` means there."""
     homes = {virtual.home for op in before.ops for virtual in op.reads}
     rooms = {op.args[1] for op in before.ops if op.insn == "room"}
+    anyone = {SPILLED, *(op.args[0] for op in before.ops if op.insn == "nearby")}  # buffers where any limb may wait
     holds: dict[str, Held] = {}
     stored: dict[Arg, Held] = {}  # variables in memory
     spoiled: set[Arg] = set()  # homes that another limb waits in
@@ -293,7 +295,7 @@ def verify(before: Function, after: Function) -> None:
             if op.insn == "store" and isinstance(original.args[0], Virtual):
                 stored[original.args[1]] = (original.args[0],)
                 spoiled.discard(original.args[1])
-        elif op.insn == "store" and (op.args[1] in rooms or _spilled(op)):
+        elif op.insn == "store" and (op.args[1] in rooms or _base(op) in anyone):
             stored[op.args[1]] = holds[str(op.args[0])]
             spoiled.add(op.args[1])
         elif op.insn == "move":
@@ -307,8 +309,9 @@ def verify(before: Function, after: Function) -> None:
         raise CodeError("allocation lost operations")
 
 
-def _spilled(op: Op) -> bool:
-    return isinstance(op.args[1], Memory) and op.args[1].base == SPILLED
+def _base(op: Op) -> str:
+    """The buffer of a load or store."""
+    return op.args[1].base if isinstance(op.args[1], Memory) else ""
 
 
 def _matches(op: Op, original: Op, holds: Mapping[str, Held]) -> bool:

@@ -5,7 +5,9 @@
 
 `body` and `call` are cycles on the default core, each of the kernel that is made where that is the goal: where a call
 counts, fewer registers are saved.  A size has more than one row where fewer saved registers, or another core, want
-other parameters than the shortest body.
+other parameters than the shortest body.  A core whose kernels have little in common with those of the default one has a
+file of its own, `<isa>-<core>.toml`, as its table says (`answers`), and another one, `...-any-time.toml`, for what may
+take a time that depends on operands.
 
 `schedules/answers/<isa>-front.toml` has for some sizes what nothing beats in cycles, bytes and stack (`front.py`).
 """
@@ -19,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from .places import folder
-from .table import Isa
+from .table import Core, Isa
 
 CALL, BODY = "call", "body"
 METHOD, GOAL, BYTES, STACK = "method", "goal", "bytes", "stack"
@@ -29,14 +31,16 @@ FIGURES = (*COSTS, METHOD, GOAL)  # what in a row is no parameter
 Row = dict[str, str | int]
 
 
-def path(isa: Isa) -> Path:
-    """The file of an instruction set's answers."""
-    return folder("schedules") / "answers" / f"{isa.name}.toml"
+def path(isa: Isa, core: Core | None = None) -> Path:
+    """The file of an instruction set's answers: those for the default core, or those that are of use on another one."""
+    parts = [isa.name, core.answers if core else "", "any-time" if core and core.any_time else ""]
+    return folder("schedules") / "answers" / f"{'-'.join(filter(None, parts))}.toml"
 
 
-def front_path(isa: Isa) -> Path:
+def front_path(isa: Isa, core: Core | None = None) -> Path:
     """The file of what nothing beats."""
-    return path(isa).with_name(f"{isa.name}-front.toml")
+    found = path(isa, core)
+    return found.with_stem(f"{found.stem}-front")
 
 
 @functools.cache
@@ -49,15 +53,15 @@ def forget() -> None:
     _document.cache_clear()
 
 
-def table(isa: Isa, method: str, op: str) -> dict[int, list[Row]]:
+def table(isa: Isa, method: str, op: str, core: Core | None = None) -> dict[int, list[Row]]:
     """What is known of a method, by size in bits."""
-    found: dict[str, list[Row]] = _document(path(isa)).get(method, {}).get(op, {})
+    found: dict[str, list[Row]] = _document(path(isa, core)).get(method, {}).get(op, {})
     return {int(bits): rows for bits, rows in found.items()}
 
 
-def rows(isa: Isa, method: str, op: str, bits: int) -> list[Row]:
+def rows(isa: Isa, method: str, op: str, bits: int, core: Core | None = None) -> list[Row]:
     """What is known of a method at a size."""
-    found: list[Row] = _document(path(isa)).get(method, {}).get(op, {}).get(str(bits), [])
+    found: list[Row] = _document(path(isa, core)).get(method, {}).get(op, {}).get(str(bits), [])
     return found
 
 
@@ -67,9 +71,11 @@ def best(rows: Sequence[Row], goal: str = BODY) -> Row:
     return min(rows, key=lambda row: (row[goal], row[other]), default={})
 
 
-def parameters(isa: Isa, method: str, op: str, bits: int, goal: str = BODY) -> dict[str, str]:
+def parameters(
+    isa: Isa, method: str, op: str, bits: int, goal: str = BODY, *, core: Core | None = None
+) -> dict[str, str]:
     """The best parameters known, {} where none are."""
-    return given(best(rows(isa, method, op, bits), goal))
+    return given(best(rows(isa, method, op, bits, core), goal))
 
 
 def given(row: Mapping[str, str | int]) -> dict[str, str]:
@@ -77,26 +83,26 @@ def given(row: Mapping[str, str | int]) -> dict[str, str]:
     return {key: str(value) for key, value in row.items() if key not in FIGURES}
 
 
-def of_part(isa: Isa, method: str, op: str, limbs: int) -> dict[str, str]:
+def of_part(isa: Isa, method: str, op: str, limbs: int, core: Core | None = None) -> dict[str, str]:
     """The best parameters known for a part of so many limbs: its caller saves the registers."""
-    return parameters(isa, method, op, limbs * isa.limb_bits)
+    return parameters(isa, method, op, limbs * isa.limb_bits, core=core)
 
 
-def known(isa: Isa, op: str, bits: int) -> Iterator[tuple[str, Row]]:
+def known(isa: Isa, op: str, bits: int, core: Core | None = None) -> Iterator[tuple[str, Row]]:
     """(method, row) of all answers for a job."""
-    for method in _document(path(isa)):
-        for row in rows(isa, method, op, bits):
+    for method in _document(path(isa, core)):
+        for row in rows(isa, method, op, bits, core):
             yield method, row
 
 
-def fastest(isa: Isa, op: str, bits: int, goal: str = BODY) -> str | None:
+def fastest(isa: Isa, op: str, bits: int, goal: str = BODY, core: Core | None = None) -> str | None:
     """The method that the search found the fastest, None for a size it has not been run for."""
-    return min(known(isa, op, bits), key=lambda each: (each[1][goal], each[0]), default=(None,))[0]
+    return min(known(isa, op, bits, core), key=lambda each: (each[1][goal], each[0]), default=(None,))[0]
 
 
-def fronts(isa: Isa, op: str) -> dict[int, list[Row]]:
+def fronts(isa: Isa, op: str, core: Core | None = None) -> dict[int, list[Row]]:
     """By size in bits, the rows that nothing beats, each with its method, its goal, bytes and stack."""
-    found: dict[str, list[Row]] = _document(front_path(isa)).get(op, {})
+    found: dict[str, list[Row]] = _document(front_path(isa, core)).get(op, {})
     return {int(bits): rows for bits, rows in found.items()}
 
 

@@ -17,7 +17,7 @@ from .cli_explain import explain
 from .cli_paper import paper
 from .cli_search import search
 from .errors import EXIT_MEANING, Exit, UserError
-from .options import branches_option, parameter_option
+from .options import branches_option, parameter_option, time_option
 from .options import cores as _cores
 from .options import goals as _goals
 from .options import isas as _isas
@@ -117,6 +117,7 @@ def _complain(message: str, code: Exit) -> int:
 @click.option("--max-stack", type=int, metavar="N", help="Most bytes of stack, the return address not counted.")
 @click.option("--search", type=float, metavar="SECONDS", help="Look for a faster one for so long, on all processors.")
 @branches_option
+@time_option
 @click.option("--reserve", multiple=True, metavar="REGISTER", help="Leave a kept register alone; may be repeated.")
 @click.option("--json", "as_json", is_flag=True, help="Print the manifest and nothing else.")
 @click.option("--stdout", "as_assembly", is_flag=True, help="Print the assembly and nothing else.")
@@ -170,6 +171,7 @@ def _make(options: dict[str, Any]) -> None:
         "max_stack",
         "symbol",
         "allow_branches",
+        "allow_variable_time",
         "reserve",
     )
     asked = spec(options["isa"], options["bits"], **{name: options[name] for name in chosen})
@@ -221,6 +223,7 @@ def _dump(made: Kernel, stage: str) -> str:
 @click.option("--bits", type=int, required=True, metavar="N", help="Size of an operand in bits.")
 @click.option("--symbol", metavar="NAME", help="The function, where the file has several.")
 @branches_option
+@time_option
 def prove(file: Path, isa: str, core: str | None, **asked: Any) -> None:
     """Prove that a function in an object or ELF FILE, whoever made it, squares or multiplies for all inputs."""
     from . import objects, report  # noqa: PLC0415
@@ -231,6 +234,7 @@ def prove(file: Path, isa: str, core: str | None, **asked: Any) -> None:
     which = isa_of(isa)
     what = contract(which, asked["op"], asked["bits"])
     chosen = which.core(core or which.default_core)
+    chosen = which.at_any_time(chosen) if asked["allow_variable_time"] else chosen
     code = objects.read(file, which, asked["symbol"])
     verdict = prove_bytes(code.image, what, chosen, code.entry, branches=asked["allow_branches"])
     objects.require_linked(file, which, code, verdict.path)

@@ -52,6 +52,7 @@ def search(isa: str, core: str | None, op: str, method: str, goal: str, **option
             for number, found in enumerate(looking.search(job, looking.rounds(*budgets), options["seed"])):
                 bar.update(number + 1, f"{job.bits} bits: {job.cost(found)[0]} cycles")
         if found:
-            rows = [*answers.rows(which, method, op, job.bits), found]
-            record.save(which, method, op, {job.bits: looking.kept(which, op, limbs, method, rows)})
+            rows = [*answers.rows(which, method, op, job.bits, job.core), found]
+            best = looking.kept(which, op, limbs, method, rows, home=job.home)
+            record.save(which, method, op, {job.bits: best}, job.core)
         _print(f"{job.bits} bits: " + (f"{job.cost(found)[0]} cycles\n" if found else "no plan fits the registers\n"))

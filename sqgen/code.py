@@ -92,6 +92,8 @@ class Op:
       for limbs that registers do not hold, which is reached by them
     * `spill_early`: there is such a place from here on, reached by no register, and any limb may wait there as soon as
       that makes fewer loads
+    * `nearby` (buffer, count, bases ...): from here on so many places of this buffer, that are nearer than memory, are
+      there for limbs without a home, and for those with a home at one of these bases where that is faster
 
     `heading` opens a part of the listing, `comment` says why.
     """
@@ -151,7 +153,7 @@ def flags_read(insn: Insn, isa: Isa) -> tuple[str, ...]:
             names += [name for term in statement.terms for name in term.names]
         elif isinstance(statement, Zero) and statement.also:
             names.append(statement.also)
-    if insn.control[:1] == ("branch",):
+    if insn.control[:1] in {("branch",), ("when",)}:
         names.append(insn.control[1])
     return tuple(dict.fromkeys(name for name in names if name in isa.flags and name not in isa.opaque))
 

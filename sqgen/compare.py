@@ -18,7 +18,7 @@ from .allocate import PressureError
 from .compilers import Bench, Built, Measure
 from .errors import UserError
 from .methods import Parameter
-from .public import Public, comparable, public
+from .public import Public, public
 from .report import job
 from .spec import Spec, spec
 
@@ -128,20 +128,22 @@ class Comparison:
     def public(self) -> list[Public]:
         """What others have for this job, the fastest first."""
         what = self.request.contract
-        known = public(what.isa, what.op) if comparable(what.isa, self.request.core) else []
+        known = public(what.isa, what.op, self.request.core)
         return [other for other in known if other.bits == self.request.bits]
 
     def standing(self) -> list[str]:
         """How the fastest kernel here stands beside the fastest of others."""
-        ours = min((row.body for row in self.base.values() if row.body), default=None)
+        others: dict[str, Public] = {}
+        for other in self.public():
+            others.setdefault(other.leaks, other)
         found = []
-        for signs, what in ((False, "without branches on secrets"), (True, "with branches on signs")):
-            best = next((other for other in self.public() if other.signs == signs), None)
-            if best and ours:
-                change = 100 * (ours - best.body) / best.body
-                found.append(
-                    f"the fastest public code {what}: {best.who}, {best.body} ({best.basis}); ours {change:+.1f} %"
-                )
+        for leaks, best in sorted(others.items()):
+            own = (row.body if best.counts == "body" else row.call for row in self.base.values())
+            if ours := min(filter(None, own), default=None):
+                what = f"that {leaks}" if leaks else "that leaks nothing"
+                change = 100 * (ours - best.cycles) / best.cycles
+                said = f"{best.who}, {best.cycles} by {best.counts} ({best.basis})"
+                found.append(f"the fastest public code {what}: {said}; ours {change:+.1f} %")
         return found
 
     def notes(self) -> list[str]:

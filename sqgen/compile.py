@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -35,7 +36,7 @@ class Line:
 @dataclass(frozen=True)
 class Compiled:
     """A kernel's code at every stage.  `written` are the registers its body changes, in register order, `lines` its
-    instructions in order, `image` their bytes."""
+    instructions in order, `image` their bytes; `alone`: as the contract has it."""
 
     plan: Plan
     isa: Isa
@@ -44,6 +45,7 @@ class Compiled:
     written: tuple[str, ...]
     lines: tuple[Line, ...]
     image: bytes
+    alone: bool = False
 
     @property
     def straight(self) -> bool:
@@ -52,17 +54,23 @@ class Compiled:
 
 
 def compile_plan(
-    plan: Plan, isa: Isa, goal: str = "speed", core: Core | None = None, reserve: Sequence[str] = ()
+    plan: Plan,
+    isa: Isa,
+    goal: str = "speed",
+    core: Core | None = None,
+    reserve: Sequence[str] = (),
+    *,
+    alone: bool = False,
 ) -> Compiled:
     """Bytes for a plan on a core, or the default one, not yet proved.  For the goal `speed` saved registers are free;
-    those to `reserve` are left alone.
+    those to `reserve` are left alone.  `alone`: as the contract has it.
 
     Raises PressureError where the registers do not suffice, UserError for parts that the instruction set's idioms
     cannot form, or that lie too far apart.
     """
     rules, core = idioms(isa), core or isa.core(isa.default_core)
-    if not forms(rules, plan):
-        raise unformed(rules, plan, isa)
+    if not rules.forms(plan, core):
+        raise unformed(rules, plan, isa, core)
     code = without(rules.lower(plan, isa, core), reserve)
     try:
         allocated = allocate.allocate_all(
@@ -76,7 +84,7 @@ def compile_plan(
     written = frame.written([op for function in registers.functions for op in function.ops], isa)
     if taken := [register for register in written if register in reserve]:
         raise UserError(f"method '{plan.method}' cannot leave {', '.join(taken)} alone; take another one", Exit.LIMITS)
-    before, after = rules.frame([register for register in written if register in isa.abi.saved])
+    before, after = rules.frame([register for register in written if register in isa.abi.saved], core, alone=alone)
     entry, *others = registers.functions
     framed = replace(entry, ops=(*before, *entry.ops, *after))
     lines = layout([framed, *others], isa)
@@ -86,7 +94,7 @@ def compile_plan(
         raise UserError(
             f"the parts of {plan.method} lie too far apart: {error}; choose more levels", Exit.LIMITS
         ) from None
-    return Compiled(plan, isa, code, registers, written, lines, image)
+    return Compiled(plan, isa, code, registers, written, lines, image, alone)
 
 
 def finish(rules: Idioms, functions: Sequence[Function], isa: Isa) -> Code:
@@ -123,16 +131,27 @@ def remedy(plan: Plan) -> str:
     return "parts=calls" if can_call else "another method" if in_place else "narrower blocks"
 
 
-def forms(rules: Idioms, plan: Plan) -> bool:
-    """Whether the instruction set's idioms know all steps of a plan."""
-    return (rules.PARTS or not any(plan.parts())) and (rules.RUNS or not any(isinstance(s, Run) for s in plan.steps))
-
-
-def unformed(rules: Idioms, plan: Plan, isa: Isa) -> UserError:
+def unformed(rules: Idioms, plan: Plan, isa: Isa, core: Core) -> UserError:
     """What is said of a plan with other steps: which methods have none."""
-    able = [name for name in methods.names(plan.op) if forms(rules, methods.plan(plan.op, plan.limbs, name, {}))]
-    what = "is made of parts" if any(plan.parts()) else "adds products in runs"
-    return UserError(f"method '{plan.method}' {what}, which sqgen cannot form on {isa.name}; take {', '.join(able)}")
+    able = [name for name in methods.names(plan.op) if _formed(rules, plan, name, core)]
+    reasons = {
+        "is made of parts": any(plan.parts()),
+        "is made of loops": plan.loops,
+        "adds products in runs": any(isinstance(step, Run) for step in plan.steps),
+        "takes steps": True,
+    }
+    what = next(reason for reason, holds in reasons.items() if holds)
+    advice = f"take {', '.join(able)}" if able else "take --method auto"
+    return UserError(f"method '{plan.method}' {what} that sqgen cannot form on {isa.name}; {advice}")
+
+
+def _formed(rules: Idioms, plan: Plan, name: str, core: Core) -> bool:
+    """Whether the method of that name, with some parameters of its own, is formed at a plan's size."""
+    for point in ({}, *methods.points(name, plan.limbs)):
+        with contextlib.suppress(UserError):  # what the method refuses at this size
+            if rules.forms(methods.plan(plan.op, plan.limbs, name, point), core):
+                return True
+    return False
 
 
 def layout(functions: Sequence[Function], isa: Isa) -> tuple[Line, ...]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from .errors import UserError
 from .table import Isa
 
+SMALLEST = 16  # bits: fewer take an instruction or two anywhere
 OPS = ("sqr", "mul")
 
 
@@ -14,12 +15,14 @@ OPS = ("sqr", "mul")
 class Contract:
     """result = a * b, or a * a: `limbs` limbs each, least significant first, the result twice as long.
 
-    Arguments are pointers, result first, by the instruction set's ABI.
+    Arguments are pointers, result first, by the instruction set's ABI.  `alone`: the caller sees to it that no
+    interrupt handler uses the core's devices.
     """
 
     op: str
     limbs: int
     isa: Isa
+    alone: bool = False
 
     @property
     def buffers(self) -> dict[str, int]:
@@ -38,8 +41,9 @@ def contract(isa: Isa, op: str, bits: int) -> Contract:
     if op not in OPS:
         raise UserError(f"unknown operation '{op}'; known: {', '.join(OPS)}")
     limb = isa.limb_bits
-    if bits < 2 * limb or bits > isa.max_bits:
-        raise UserError(f"{bits} is out of range; {isa.name} kernels go from {2 * limb} to {isa.max_bits} bits")
+    least = max(limb, SMALLEST)
+    if not least <= bits <= isa.max_bits:
+        raise UserError(f"{bits} is out of range; {isa.name} kernels go from {least} to {isa.max_bits} bits")
     if bits % limb:
         below, above = bits - bits % limb, bits - bits % limb + limb
         raise UserError(f"{bits} is no multiple of {limb} bits; the nearest sizes are {below} and {above}")

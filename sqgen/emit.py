@@ -12,6 +12,7 @@ import jinja2
 
 from . import __version__, methods, unwind
 from .compile import Line
+from .encode import Instr, encode
 from .kernel import Kernel
 from .places import folder
 from .table import Isa
@@ -43,9 +44,10 @@ def manifest(kernel: Kernel) -> dict[str, Any]:
         },
         "bytes": kernel.size,
         "stack": kernel.verdict.stack,
+        "interrupts_off": kernel.interrupts_off,
         "aliasing": {name: _ranges(safe) for name, safe in kernel.verdict.overlap.items()},
         "clobbers": list(kernel.clobbers),
-        "constant_time": True,
+        "constant_time": not kernel.variable,
         "branches": kernel.verdict.branches,
         "proof": {"digest": kernel.digest, "cases": kernel.verdict.cases, "abi": contract.isa.abi.name},
         "sha256": kernel.sha256,
@@ -80,10 +82,13 @@ def aliasing(kernel: Kernel) -> list[str]:
         if len(safe) == greatest - least + 1:
             lines.append(f"r and {name} may overlap in any way")
             continue
+        if not safe:
+            lines.append(f"r and {name} must NOT overlap")
+            continue
         runs = [(first * size, last * size) for first, last in _ranges(safe)]
         allowed = ", ".join(f"{first}" if first == last else f"{first}..{last}" for first, last in runs)
         equal = f"r == {name} is {'allowed' if 0 in safe else 'NOT allowed'}"
-        lines.append(f"{equal}; r and {name} may overlap where r - {name} is {allowed or 'nothing'} (bytes)")
+        lines.append(f"{equal}; r and {name} may overlap where r - {name} is {allowed} (bytes)")
     if contract.op == "mul":
         lines.append("a and b may overlap in any way")
     return lines
@@ -105,6 +110,7 @@ def facts(kernel: Kernel) -> dict[str, Any]:
         "what": f"{spec.bits}-bit {'squaring' if contract.op == 'sqr' else 'multiplication'}",
         "isa": isa.title,
         "core": spec.core.name,
+        "notes": [textwrap.wrap(note, WIDTH) for note in isa.notes(spec.core)],
         "limb_type": limb_type,
         "result_limbs": contract.buffers["r"],
         "operand_limbs": contract.limbs,
@@ -119,6 +125,7 @@ def facts(kernel: Kernel) -> dict[str, Any]:
         "stack": kernel.verdict.stack,
         "return_address": spec.core.pc_limbs * isa.limb_bits // 8,
         "bytes": kernel.size,
+        "masked": kernel.interrupts_off,
         "cycles": [
             (
                 timing.title,
@@ -141,6 +148,7 @@ def facts(kernel: Kernel) -> dict[str, Any]:
         "sha256": kernel.sha256,
         "generator": f"sqgen {__version__}",
         "paths": 1 + len(kernel.verdict.others),
+        "variable": ", ".join(name.upper() for name in kernel.variable),
         "counts": ", ".join(f"{count} {kind}" for kind, count in Counter(dict(kernel.price.counts)).most_common()),
         "lines": listings(kernel),
     }
@@ -162,11 +170,20 @@ def listing(line: Line, mark: str, symbol: str) -> list[str]:
     rows += [f".L{symbol}_{label}:" for label in line.labels]
     if rows:
         rows.insert(0, "")
-    text = f"    {line.instr.text()}"
+    text, comment = f"    {line.instr.text()}", line.comment
+    if line.instr.insn.words:
+        text, comment = f"    {as_words(line.instr)}", f"{line.instr.text()}{'; ' if comment else ''}{comment}"
     if line.target:
         text = f"    {line.instr.insn.name} .L{symbol}_{line.target}"
-    rows.append(f"{text:<{COMMENT_COLUMN}}{mark} {line.comment}" if line.comment else text)
+    rows.append(f"{text:<{COMMENT_COLUMN}}{mark} {comment}" if comment else text)
     return rows
+
+
+def as_words(instr: Instr) -> str:
+    """The code of an instruction as an assembler's directive."""
+    unit, code = instr.insn.unit, encode(instr)
+    words = (int.from_bytes(code[at : at + unit], "little") for at in range(0, len(code), unit))
+    return f"{instr.insn.words} {', '.join(f'0x{word:0{2 * unit}x}' for word in words)}"
 
 
 def templates(isa: Isa) -> Path:

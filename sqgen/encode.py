@@ -82,6 +82,11 @@ class Instr:
                     clashing = value in (beside if isinstance(beside, tuple) else (beside,))
                 if clashing:
                     return value
+        for name, other in self.insn.among.items():
+            named = {operand.name: value for operand, value in zip(self.insn.operands, self.operands, strict=True)}
+            registers = named[other]
+            if isinstance(registers, tuple) and named[name] not in registers:
+                return str(named[name])
         return ""
 
 
@@ -103,7 +108,7 @@ def _code(operand: Operand, value: OperandValue, bits: int) -> int:
         if rest or not operand.low <= number < -operand.low:
             raise EncodeError(f"target {value:+d} is out of reach")
         return number & ((1 << bits) - 1)
-    if not operand.low <= value <= operand.high or value % operand.scale:
+    if not operand.low <= value <= operand.high or (value - operand.low) % operand.scale:
         steps = f" in steps of {operand.scale}" if operand.scale > 1 else ""
         raise EncodeError(f"{value} is not in {operand.low}..{operand.high}{steps}")
     return value // operand.scale
@@ -119,7 +124,7 @@ def _value(operand: Operand, code: int, bits: int) -> OperandValue | None:
         return operand.cls.named(code)
     if operand.kind == "target":
         return (code - (1 << bits) if code >> (bits - 1) else code) * operand.scale + operand.bias
-    value = code * operand.scale
+    value = code * operand.scale + operand.low % operand.scale
     return value if operand.low <= value <= operand.high else None
 
 
@@ -140,11 +145,11 @@ def encode(instr: Instr) -> bytes:
 
 
 @functools.cache
-def _patterns(isa: Isa) -> list[tuple[int, int, dict[int, Insn]]]:
-    """(length, mask, {fixed bits: instruction}), longest and most specific first."""
-    groups: dict[tuple[int, int], dict[int, Insn]] = {}
+def _patterns(isa: Isa) -> list[tuple[int, int, dict[int, list[Insn]]]]:
+    """(length, mask, {fixed bits: instructions}), longest and most specific first; operands say which one it is."""
+    groups: dict[tuple[int, int], dict[int, list[Insn]]] = {}
     for insn in isa.insns.values():
-        groups.setdefault((insn.bits, insn.mask), {})[insn.fixed] = insn
+        groups.setdefault((insn.bits, insn.mask), {}).setdefault(insn.fixed, []).append(insn)
     ordered = sorted(groups, key=lambda key: (-key[0], -key[1].bit_count()))
     return [(bits, mask, groups[bits, mask]) for bits, mask in ordered]
 
@@ -158,11 +163,14 @@ def _lengths(isa: Isa) -> tuple[int, ...]:
 @functools.lru_cache(maxsize=1 << 16)
 def _decode_word(isa: Isa, word: int, bits: int) -> Instr | None:
     for length, mask, insns in _patterns(isa):
-        insn = insns.get(word & mask) if length == bits else None
-        if insn:
+        found = insns.get(word & mask, ()) if length == bits else ()
+        for insn in found:
             operands = [_operand(insn, operand, word) for operand in insn.operands]
             instr = Instr(insn, tuple(operand for operand in operands if operand is not None))
-            return None if None in operands or instr.clash() else instr
+            if None not in operands and not instr.clash():
+                return instr
+        if found:
+            return None
     return None
 
 

@@ -98,14 +98,15 @@ class Tracer(Machine):
 
 
 class Step(NamedTuple):
-    """An instruction executed: where it stands, what it is for, as `role` says, its cycles, and the address of the
-    memory that it used."""
+    """An instruction executed: where it stands, what it is for, as `role` says, its cycles, the address of the memory
+    that it used, and whether it multiplies."""
 
     at: int
     instr: Instr
     role: str
     cycles: int
     address: int | None
+    multiplies: bool
 
 
 @dataclass
@@ -162,13 +163,17 @@ def explain(kernel: Kernel) -> Explanation:
         found = role(instr, machine)
         machine.touched = None
         position = machine.step(image, at)
-        steps.append(Step(at, instr, found, machine.cycles - before, machine.touched))
+        port = machine.bus.places.get(machine.touched) if machine.bus and machine.touched is not None else None
+        if port:
+            found = "multiplications" if port.shows < 0 else "additions of products"
+        multiplies = instr.insn.kind == "mul" or bool(port and port.ready)
+        steps.append(Step(at, instr, found, machine.cycles - before, machine.touched, multiplies))
     outside = set(framing([step.instr for step in steps]))
     body = [step for index, step in enumerate(steps) if index not in outside]
     roles: dict[str, Share] = {}
     for name, step in zip(accesses(run, body), body, strict=True):
         roles.setdefault(name, Share()).add(step.cycles)
-    floor = idioms(what.isa).floor(what.op, what.limbs)
+    floor = idioms(what.isa).floor(what.op, what.limbs, core)
     return Explanation(kernel, roles, floor, parts(kernel, body))
 
 
@@ -243,5 +248,5 @@ def parts(kernel: Kernel, body: Sequence[Step]) -> list[Part]:
     products: Counter[str] = Counter()
     for step in body:
         cycles[headings[step.at]] += step.cycles
-        products[headings[step.at]] += step.instr.insn.kind == "mul"
+        products[headings[step.at]] += step.multiplies
     return [Part(name.replace("\n", "; ") or "entry", cycles[name], products[name]) for name in cycles]

@@ -13,6 +13,7 @@ atoms.  Two directions of use make everything else:
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 
 from .linear import ONE, ZERO, Form, Relation, combine
@@ -21,6 +22,7 @@ from .reduction import Reduction
 
 BUDGET = 100_000  # terms touched at most to show one carry impossible while walking
 SMALL = 4_000  # terms touched at most before other ways are tried; more in large functions
+IN_VAIN = 400  # times as many at most in all searches that found nothing
 MANY = 100  # times as many at most to reduce what carries came from
 
 
@@ -48,6 +50,8 @@ class Atoms:
         self.given = 0  # atoms that there were when its function was called; bounds do not take them apart
         self.known = 0  # relations that there were then
         self.unmultiplied = 0  # atoms that there were when it first multiplied, 0 if it has not
+        self.dropped: set[int] = set()  # carries that the code takes for nothing
+        self.cuts: list[int] = []  # atoms that there were when an absolute difference was complete
         self.in_vain = 0  # terms touched in looking for bounds and not finding them
 
     @property
@@ -243,6 +247,21 @@ class Atoms:
                 limit *= 8
         return False
 
+    def nothing(self, form: Form, budget: int) -> bool:
+        """Whether a sum of carries is zero, as `bounded` shows it, with the operands of some level left whole.
+
+        The levels of a product in place may all be begun before anything is multiplied.
+        """
+        levels = {max(cut, self.given) for cut in (*self.cuts, 0)}
+        others: set[int] = set()  # carries met on the way that are dropped as well
+        for level in sorted(levels, reverse=True):
+            search = Bounds(self, form, {}, level)
+            if search.reduced_until(lambda low, high: low >= 0 and high <= 0, budget):
+                return True
+            others |= search.carries & self.dropped - form.keys()
+        found = [carry for carry in sorted(others) if self.settled_by_level(carry)]
+        return bool(found) and self.nothing(form, budget)
+
     def settle(self, form: Form, *, thorough: bool = True, sought: bool = False) -> bool:
         """Find carries in the form that are always zero, or always what a sign is, and make that their relation.
 
@@ -261,24 +280,53 @@ class Atoms:
                     zero = zero and ways({carry: 1}, 0, 0, {}, budget)
                     value = ZERO if zero else self._sign_equal_to(carry, thorough=ways == self.bounded)
                     if value is not None:
+                        if value and sought:
+                            self.cuts.append(len(self.low))
                         self.define((carry,), (1,), value)
                         found = True
             if found:
                 return True
-        return False
+        return thorough and any(self.settled_by_level(carry) for carry in carries if carry in self.dropped)
+
+    def settled_by_level(self, carry: int) -> bool:
+        """The same of one carry, as `nothing` shows it."""
+        key = (carry, "nothing", self.given)
+        if key in self.settled:
+            return False
+        self.settled.add(key)
+        extended = self.extended(carry)
+        found = self.nothing({carry: 1, extended: -1} if extended else {carry: 1}, 8 * self.small)
+        if found:
+            self.define((carry,), (1,), {extended: 1} if extended else ZERO)
+        return found
 
     def cancel(self, form: Form) -> bool:
-        """Find carries of one weight in the form whose sum is always zero, and make that a relation: those into a
-        column above the numbers that a product is, where only all together say that nothing is there."""
+        """Find carries of one weight in the form whose sum is always the same, and make that a relation: those into a
+        column above the numbers that a product is, where only all together say that nothing is there; or two, if one
+        sum was formed twice, or a carry found by comparing.
+        """
         groups: dict[int, Form] = {}
         for atom, coefficient in form.items():
             if self.is_bit(atom) and self.carried(atom):
                 groups.setdefault(abs(coefficient), {})[atom] = 1 if coefficient > 0 else -1
-        found = [group for group in groups.values() if len(group) > 1 and self.bounded(group, 0, 0, {})]
-        for group in found:
-            latest = max(group)
-            self.define((latest,), (1,), combine([(-group.pop(latest), group)]))
-        return bool(found)
+        found = False
+        for group in groups.values():
+            if len(group) > 1 and (self.bounded(group, 0, 0, {}) or self.nothing(group, 8 * self.small)):
+                found = self.related(group, 0)
+                continue
+            for one, other in itertools.combinations(sorted(group), 2):
+                pair, total = {one: group[one], other: group[other]}, int(group[one] == group[other]) * group[one]
+                if self.bounded(pair, total, total, {}, 8 * self.small):
+                    found = self.related(pair, total)
+                    break
+        return found
+
+    def related(self, group: Form, total: int) -> bool:
+        """Let the latest of some carries be known by the others, the sum of all being `total`."""
+        latest = max(group)
+        rest = {atom: c for atom, c in group.items() if atom != latest}
+        self.define((latest,), (1,), combine([(group[latest] * total, {ONE: 1}), (-group[latest], rest)]))
+        return True
 
     def carried(self, atom: int) -> bool:
         """Whether it is the highest digit of an equation."""
@@ -289,10 +337,9 @@ class Atoms:
         """The latest sign before the carry, or that of a sign-extended number that was added, if the carry is always
         what that is."""
         extended = self.extended(carry)
-        if extended:
-            found = thorough and self.bounded({carry: 1, extended: -1}, 0, 0, {}, 8 * self.small)
-            return {extended: 1} if found else None
-        sign = max((sign for sign in self.signs if sign < carry), default=None)
+        if extended and thorough and self.bounded({carry: 1, extended: -1}, 0, 0, {}, 8 * self.small):
+            return {extended: 1}
+        sign = extended or max((sign for sign in self.signs if sign < carry), default=None)
         if sign and all(self.within({carry: 1}, value, value, {sign: value}, self.small) for value in (0, 1)):
             return {sign: 1}
         return None
@@ -312,7 +359,7 @@ class Atoms:
         search = Bounds(self, form, fixed)
         low, high = search.least(), search.greatest()
         while not wanted(low, high):
-            if search.touched > min(budget, MANY * self.most - self.in_vain) or not search.expand():
+            if search.touched > min(budget, IN_VAIN * self.most - self.in_vain) or not search.expand():
                 self.in_vain += search.touched
                 return False
             low, high = max(low, search.least()), min(high, search.greatest())

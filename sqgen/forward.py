@@ -3,15 +3,10 @@
 It walks the bytes once, first instruction to last, and keeps what every place holds *written out in full*.  With the
 first proof it shares the table, the decoder and the contract, nothing else; it is slow, and meant to be read.
 
-* A **limb** is a whole number that the walk has a name for.  It has a range, and most have a *form*: an exact sum of
-  products of *atoms* with rational factors.  Atoms are the limbs without one: limbs of the operands, addresses of the
-  buffers, low digits.  A high digit is never an atom: split S = v + 2^8 c, and v becomes one, c has the form
-  (S - v)/2^8.  So the third byte of a column is (sum of products - low bytes)/2^16 by itself, and the ranges of
-  products and low bytes say what it can be.
-* A **value**, what a register holds, is a sum of limbs with whole factors: masks (255 c), bits kept side by side
-  (c + 2 d), bytes that no carry left.  `Limbs.split` is the heart: it takes a value apart into digits.
-* A mask made of bits, met by EOR, AND or OR, forks the walk, and so does a sum of bits that overflows: in each case a
-  bit is known, so its form less that number is zero.  Such an equation is solved for one atom, its *pivot*.
+`forward_sums` has the numbers: limbs, the sums that they are, and values, which are what registers hold.
+
+A mask made of bits, met by EOR, AND or OR, forks the walk, and so does a sum of bits that overflows: in each case a bit
+is known, so its form less that number is zero.  Such an equation is solved for one atom, its *pivot*.
 
 At the end result - A*B, pivots replaced, must be zero, or a whole multiple of 2^(bits of the result): both lie below.
 All cases must execute the same instructions and touch the same places, or a branch or an address hangs on a secret.
@@ -27,15 +22,14 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil, floor
 
+from .bus import Bus, Misuse, connect
 from .contract import Contract
 from .encode import DecodeError, decode
-from .table import Core
+from .forward_sums import UNIT, Fork, Impossible, Limbs, Sum, Value, combine, multiply, substitute
+from .meaning import Meaning
+from .table import Core, Insn
 
-Monomial = tuple[int, ...]  # the product of these limbs, ascending; () is the number one
-Sum = Mapping[Monomial, Fraction | int]  # monomial -> factor, none of them zero
-UNIT: Sum = {(): 1}
 Place = tuple[str, int]  # a buffer and an offset in limbs; or a flag and its value
 Trace = list[tuple[int, list[Place]]]  # for each instruction executed its offset in bytes and what it touches
 MOST_CASES = 1 << 12
@@ -43,14 +37,6 @@ MOST_CASES = 1 << 12
 
 class Refused(Exception):
     """What keeps the kernel from being proved."""
-
-
-class Impossible(Exception):
-    """Ranges that contradict each other: the case at hand never occurs."""
-
-
-class Fork(Exception):
-    """The walk can only go on knowing this bit, a limb."""
 
 
 @dataclass(frozen=True)
@@ -62,216 +48,18 @@ class ForwardVerdict:
     cases: int
 
 
-@dataclass(frozen=True, eq=False)
-class Value:
-    """A sum of limbs with whole factors, and a range that it is known to lie in."""
-
-    parts: Sum
-    low: int
-    high: int
-
-
-def combine(*terms: tuple[Fraction | int, Sum]) -> Sum:
-    """The sum of factor * sum."""
-    total: dict[Monomial, Fraction | int] = {}
-    for factor, form in terms:
-        for monomial, coefficient in form.items():
-            total[monomial] = total.get(monomial, 0) + factor * coefficient
-    return {monomial: coefficient for monomial, coefficient in total.items() if coefficient}
-
-
-def multiply(left: Sum, right: Sum) -> Sum:
-    """The product of two sums."""
-    return combine(*((c, {tuple(sorted(m + n)): d for n, d in right.items()}) for m, c in left.items()))
-
-
-def substitute(form: Sum, known: Mapping[int, Sum]) -> Sum:
-    """The sum with limbs replaced by what they equal; the same object if there is nothing to replace."""
-    if known.keys().isdisjoint(itertools.chain.from_iterable(form)):
-        return form
-    terms = []
-    for monomial, factor in form.items():
-        product = known.get(monomial[0], {monomial[:1]: 1}) if monomial else UNIT
-        for limb in monomial[1:]:
-            product = multiply(product, known.get(limb, {(limb,): 1}))
-        terms.append((factor, product))
-    return combine(*terms)
-
-
-class Limbs:
-    """All that is known of the limbs in one case."""
-
-    def __init__(self, address_bits: int) -> None:
-        self.address_bits = address_bits
-        self.ranges: list[tuple[int, int]] = []
-        self.forms: dict[int, Sum] = {}  # over atoms; an atom has none
-        self.apart: dict[int, Sum] = {}  # limb -> others that it was taken apart into, or the number that it is
-        self.names: dict[frozenset[tuple[Monomial, Fraction | int]], int] = {}  # sums that were made a limb
-        self.factors: dict[int, int] = {}  # limb -> an atom of the same value, to be multiplied
-        self.pivots: dict[int, Sum] = {}  # atom -> what it equals, over atoms that are no pivots
-        self.bases: dict[int, str] = {}  # atom -> the buffer that it is the address of
-
-    def limb(self, low: int, high: int, form: Sum | None = None) -> int:
-        """A new limb; an atom, if it has no form."""
-        self.ranges.append((low, high))
-        if form is not None:
-            self.forms[len(self.ranges) - 1] = form
-        return len(self.ranges) - 1
-
-    def value(self, parts: Sum, low: int, high: int) -> Value:
-        """The sum, known to lie in low..high, with what has been learnt of its limbs since it was made."""
-        while parts is not (newer := substitute(parts, self.apart)):
-            parts = newer
-        least, most = self.interval(parts)
-        low, high = max(low, ceil(least)), min(high, floor(most))
-        if low > high:
-            raise Impossible
-        if low == high and parts.keys() - UNIT.keys():
-            self.learn(combine((1, substitute(parts, self.forms)), (-low, UNIT)))
-            return self.constant(low)
-        return Value(parts, low, high)
-
-    def constant(self, number: int) -> Value:
-        return Value({(): number} if number else {}, number, number)
-
-    def interval(self, form: Sum) -> tuple[Fraction | int, Fraction | int]:
-        """Where a sum lies by the ranges of its limbs."""
-        low: Fraction | int = 0
-        high: Fraction | int = 0
-        for monomial, factor in form.items():
-            ends = [1]
-            for limb in monomial:
-                ends = [end * bound for end in ends for bound in self.ranges[limb]]
-            low += factor * (min(ends) if factor > 0 else max(ends))
-            high += factor * (max(ends) if factor > 0 else min(ends))
-        return low, high
-
-    def bounded(self, value: Value) -> Value:
-        """The value with the best range there is: what was known, and its form with and without pivots."""
-        form, low, high = substitute(value.parts, self.forms), value.low, value.high
-        for view in (form, substitute(form, self.pivots)) if self.pivots else (form,):
-            least, most = self.interval(view)
-            low, high = max(low, ceil(least)), min(high, floor(most))
-        return self.value(value.parts, low, high)
-
-    def split(self, value: Value, bits: int) -> tuple[Value, Value]:
-        """(digit, rest): value = digit + 2^bits * rest, the digit inside 0..2^bits - 1."""
-        size = 1 << bits
-        if value.low >> bits != value.high >> bits:
-            value = self.bounded(value)
-        low, high = value.low >> bits, value.high >> bits
-        if low == high:  # no carry, or always the same one
-            parts = combine((1, value.parts), (-low * size, UNIT))
-            return self.value(parts, value.low - low * size, value.high - low * size), self.constant(low)
-        digits = {monomial: int(factor) % size for monomial, factor in value.parts.items() if factor % size}
-        least, most = self.interval(digits)
-        if least >= 0 and most < size:  # what no factor of 2^bits goes with is the digit
-            rest = combine((Fraction(1, size), value.parts), (Fraction(-1, size), digits))
-            return self.value(digits, 0, size - 1), self.value(rest, low, high)
-        if self.of_bits(value.parts):
-            raise Fork(max(limb for monomial in value.parts for limb in monomial))
-        if self.side_by_side(digits, bits):
-            for monomial, factor in digits.items():
-                for limb in monomial:
-                    self.take_apart(limb, bits + 1 - factor.bit_length())
-        else:
-            value = Value({(self.name(value),): 1}, value.low, value.high)
-        return self.split(self.value(value.parts, value.low, value.high), bits)
-
-    def of_bits(self, parts: Sum) -> bool:
-        """Whether all limbs of a sum are bits."""
-        return all(self.ranges[limb] == (0, 1) for monomial in parts for limb in monomial)
-
-    def side_by_side(self, parts: Sum, bits: int) -> bool:
-        """Whether the limbs, cut to what lies in a digit of `bits` bits, share none of these."""
-        below = 0
-        for factor, monomial in sorted((int(factor), monomial) for monomial, factor in parts.items()):
-            if factor <= below or factor.bit_count() != 1:
-                return False
-            top = (1 << bits) // factor - 1
-            low, high = self.ranges[monomial[0]] if monomial else (1, 1)
-            below += factor * (high if low >= 0 and high < top else top)
-        return True
-
-    def take_apart(self, limb: int, bits: int) -> None:
-        """Make the limb a sum of its digit of that many bits and the rest, unless it has no more bits than that."""
-        (low, high), form, size = self.ranges[limb], self.forms.get(limb, {(limb,): 1}), 1 << bits
-        if low >= 0 and high < size:
-            return
-        # x^2 modulo 2^bits is 1 modulo 8 for odd x, and 0 or 4 modulo 16 otherwise.
-        square = bits > 3 and any(form == {(atom, atom): 1} for atom in itertools.chain.from_iterable(form))
-        most = size - 7 if square else size - 1
-        comes_round = any(form.get((base,)) == Fraction(size, 1 << self.address_bits) for base in self.bases)
-        low, high = low >> bits, high >> bits
-        if high <= 0:  # a borrow, counted positive
-            low, high, size = -high, -low, -size
-        if comes_round:  # last limb of an address: limbs must add up to base + number, modulo 2^address_bits
-            rest = self.limb(low, high)
-            digit = self.limb(0, most, combine((1, form), (-size, {(rest,): 1})))
-        else:
-            digit = self.limb(0, most)
-            rest = self.limb(low, high, combine((Fraction(1, size), form), (Fraction(-1, size), {(digit,): 1})))
-        self.apart[limb] = {(digit,): 1, (rest,): size}
-
-    def whole(self, value: Value, bits: int) -> Value:
-        """The value, as one limb if its limbs share bits and are more than bits: so that all who shift it see the same
-        bits."""
-        several = len(value.parts.keys() - UNIT.keys()) > 1 and not self.of_bits(value.parts)
-        shared = several and not self.side_by_side(value.parts, bits)
-        return self.value({(self.name(value),): 1}, value.low, value.high) if shared else value
-
-    def name(self, value: Value) -> int:
-        """The sum as one limb, the same one whenever the same sum comes up."""
-        (monomial, factor), *more = value.parts.items()
-        if factor == 1 and monomial and not more:
-            return monomial[0]
-        key = frozenset(value.parts.items())
-        if key not in self.names:
-            self.names[key] = self.limb(value.low, value.high, substitute(value.parts, self.forms))
-        return self.names[key]
-
-    def factor(self, value: Value) -> int:
-        """The value as an atom, to be multiplied."""
-        limb = self.name(value)
-        if limb not in self.forms:
-            return limb
-        if limb not in self.factors:
-            self.factors[limb] = self.limb(*self.ranges[limb])
-            self.pivots[self.factors[limb]] = substitute(self.forms[limb], self.pivots)
-        return self.factors[limb]
-
-    def assume(self, bit: int, number: int) -> None:
-        """From here on the bit is this number.  Raises Impossible."""
-        self.apart[bit] = self.constant(number).parts
-        self.learn(combine((1, self.forms.get(bit, {(bit,): 1})), (-number, UNIT)))
-
-    def learn(self, equation: Sum) -> None:
-        """From here on this sum of atoms is zero; it is solved for its latest atom.  Raises Impossible."""
-        equation = substitute(equation, self.pivots)
-        low, high = self.interval(equation)
-        multiplied = set(itertools.chain.from_iterable(monomial for monomial in equation if len(monomial) > 1))
-        alone = {monomial[0] for monomial in equation if len(monomial) == 1} - multiplied
-        if alone:
-            pivot = max(alone)
-            terms = {monomial: factor for monomial, factor in equation.items() if monomial != (pivot,)}
-            self.pivots[pivot] = combine((Fraction(-1) / equation[pivot,], terms))
-            self.pivots = {atom: substitute(form, self.pivots) for atom, form in self.pivots.items()}
-        ends = [(self.interval(form), self.ranges[atom]) for atom, form in self.pivots.items()]
-        if any(low > most or high < least for (low, high), (least, most) in [((low, high), (0, 0)), *ends]):
-            raise Impossible
-
-
 class Machine:
     """One case: the limbs, what every place holds, and where the walk is; the domain of `Meaning.run`."""
 
-    def __init__(self, image: bytes, contract: Contract, core: Core, entry: int) -> None:
+    def __init__(self, image: bytes, contract: Contract, core: Core, entry: int, *, masks: bool = False) -> None:
         self.image, self.contract, self.core, self.at = image, contract, core, entry
         isa = self.isa = contract.isa
         self.limb_bytes = isa.limb_bits // 8
         self.opaque = {isa.slots[name] for name in isa.opaque}
-        self.limbs = Limbs(isa.limb_bits * isa.address_limbs)
+        self.limbs = Limbs(isa.limb_bits * isa.address_limbs, masks=masks)
         self.slots = [self.unknown(width) for width in isa.widths]
         self.memory: dict[Place, Value] = {}
+        self.bus = connect(isa, core, alone=contract.alone)
         self.returns: dict[int, int] = {}  # where the stack ends after a call -> where its return address leads
         self.pushed: list[int] = []  # offsets in the stack that it writes
         self.touched: list[
@@ -279,6 +67,7 @@ class Machine:
         ] = []  # by the instruction at hand: what it reads or writes, where the stack ends, its flag
         self.trace: Trace = []
         self.assumed = False
+        self.conditions: tuple[tuple[str, int], ...] = ()  # of the next instructions: flag, value it must have
         for (name, length), registers in zip(contract.buffers.items(), isa.abi.arguments, strict=False):
             self.point(registers, name)
             if name != "r":
@@ -323,7 +112,7 @@ class Machine:
             twin.limbs, twin.assumed = copy.copy(self.limbs), True
             for owner in (twin, twin.limbs):
                 for name, thing in vars(owner).items():
-                    setattr(owner, name, copy.copy(thing) if isinstance(thing, dict | list) else thing)
+                    setattr(owner, name, copy.copy(thing) if isinstance(thing, dict | list | Bus) else thing)
             with contextlib.suppress(Impossible):
                 twin.limbs.assume(bit, number)
                 yield twin
@@ -428,12 +217,17 @@ class Machine:
         return offset + self.isa.stack_free
 
     def load(self, address: Value) -> Value:
+        if self.bus and address.low == address.high:
+            return self.again(self.bus.load(address.low, self))
         place = buffer, offset = self.place(address)
         if place not in self.memory or (buffer == "stack" and offset < self.stack_end()):
             raise Refused(f"reads {buffer}[{offset}], where nothing is known to be")
         return self.again(self.memory[place])
 
     def store(self, address: Value, value: Value) -> None:
+        if self.bus and address.low == address.high:
+            self.bus.store(address.low, value, self)
+            return
         place = buffer, offset = self.place(address)
         used = any(end <= offset < end + self.core.pc_limbs for end in self.returns)
         if buffer == "stack" and offset < self.isa.stack_free and not used:
@@ -450,10 +244,19 @@ class Machine:
             raise Refused("the walk leaves the code")
         instr = decode(self.isa, self.image, self.at)
         insn = instr.insn
-        if insn.name in self.core.lacks or not self.isa.constant_time(insn, self.core):
+        if insn.name in self.core.lacks or not self.isa.allowed(insn, self.core):
             raise Refused(f"{self.core.name} has no {insn.name}, or its time depends on operands")
         self.pushed, self.touched = [], []
-        instr.meaning(self.isa).run(self)
+        before = list(self.slots), self.memory, list(self.links)
+        if self.bus:
+            flag = self.isa.interrupt_enable
+            on = not flag or self.slots[self.isa.slots[flag]].high > 0
+            for slot in self.bus.begin(instr, interruptible=on):
+                self.slots[slot] = self.unknown(self.isa.widths[slot])
+        if self.conditions:
+            self.conditional(insn, instr.meaning(self.isa))
+        else:
+            instr.meaning(self.isa).run(self)
         for slot in (self.isa.slots[name] for name in insn.clobbers):
             self.slots[slot] = self.unknown(self.isa.widths[slot])
         self.forget()
@@ -461,9 +264,32 @@ class Machine:
         if len(self.trace) > 1000 + 100 * self.contract.limbs**2:  # a slow loop takes about 20 for each pair of limbs
             raise Refused("no end in sight")
         distance = next(iter(instr.immediates.values()), 0)
-        following = self.flow(insn.control, self.at + insn.size, distance, instr.places(self.isa))
+        try:
+            following = self.flow(insn.control, self.at + insn.size, distance, instr.places(self.isa))
+        except Fork:  # each case executes this instruction anew
+            self.slots, self.memory, self.links = before
+            self.trace.pop()
+            raise
         self.at = following or 0
         return following is not None
+
+    def conditional(self, insn: Insn, meaning: Meaning) -> None:
+        """An instruction that is executed if a flag has a value; whether it has is a case of its own."""
+        flag, wanted = self.conditions[0]
+        value = self.read(self.isa.slots[flag])
+        if insn.control or insn.kind in ("load", "store") or self.isa.cycles(insn, self.core) != 1:
+            raise Refused(f"{insn.name} on a condition")
+        if value.low != value.high:
+            bits = [limb for monomial in value.parts for limb in monomial]
+            if len(bits) != 1 or self.limbs.ranges[bits[0]] != (0, 1):
+                raise Refused(f"a condition on {flag}, which is not known beforehand")
+            raise Fork(bits[0])
+        self.conditions = self.conditions[1:]
+        if value.low == wanted:
+            flags = {self.isa.slots[name]: self.slots[self.isa.slots[name]] for name in self.isa.flags if insn.quiet}
+            meaning.run(self)
+            for slot, kept in flags.items():
+                self.slots[slot] = kept
 
     def forget(self) -> None:
         """Nothing below the stack pointer is kept."""
@@ -491,6 +317,9 @@ class Machine:
                 return following
             case ("jump",):
                 return following + distance
+            case ("when", flag, *wanted):
+                self.conditions = tuple((flag, int(value)) for value in wanted)
+                return following
             case ("branch", flag, wanted):
                 value = self.read(self.isa.slots[flag])
                 if value.low != value.high:
@@ -569,8 +398,18 @@ class Machine:
 
 
 def prove_forward(image: bytes, contract: Contract, core: Core, entry: int = 0) -> ForwardVerdict:
-    """Whether the code at `entry` (in bytes) keeps the contract, for all operands, on that core."""
-    waiting, proved = [Machine(image, contract, core, entry)], 0
+    """Whether the code at `entry` (in bytes) keeps the contract, for all operands, on that core.
+
+    Where it cannot be shown at first, then perhaps with every mask known that is added to something: the carry of a
+    number with its sign is one or none by what the sign is.
+    """
+    first = _walked(Machine(image, contract, core, entry))
+    return first if first.proved else _walked(Machine(image, contract, core, entry, masks=True))
+
+
+def _walked(machine: Machine) -> ForwardVerdict:
+    """The outcome for all cases of a machine at the start."""
+    waiting, proved = [machine], 0
     trace: Trace = []
     while waiting:
         machine = waiting.pop()
@@ -584,7 +423,7 @@ def prove_forward(image: bytes, contract: Contract, core: Core, entry: int = 0) 
         except Impossible:
             if not machine.assumed:
                 return ForwardVerdict(False, f"0x{machine.at:04x}: ranges contradict each other", proved)
-        except (Refused, DecodeError) as error:
+        except (Refused, DecodeError, Misuse) as error:
             return ForwardVerdict(False, f"0x{machine.at:04x}: {error}", proved)
         else:
             proved, trace = proved + 1, trace or machine.trace

@@ -15,15 +15,20 @@ NOTHING = 2.0**-10  # of a cycle; all such sums are exact
 
 
 def written(ops: Sequence[Op], isa: Isa) -> tuple[str, ...]:
-    """Registers that the operations write, in register order."""
+    """Registers that the operations write, in register order; a call writes the link register."""
     names = {slot: name for name, slot in isa.slots.items()}
     found: set[int] = set()
     for op in ops:
-        if op.insn not in isa.insns or isa.insns[op.insn].control:
+        if op.insn not in isa.insns:
+            continue
+        control = isa.insns[op.insn].control
+        if control[:1] == ("call",) and isa.abi.link:
+            found.add(isa.slots[isa.abi.link])
+        if control:
             continue
         instr = instruction(op, isa)
         places = instr.places(isa)
-        for name in _outputs(instr.insn):
+        for name in outputs(instr.insn):
             found.update(places[name])
     return tuple(names[slot] for slot in sorted(found) if names[slot] in isa.registers)
 
@@ -41,7 +46,7 @@ def prices(isa: Isa, goal: str, core: Core | None = None) -> dict[str, float]:
 
 def _cycles(saved: Sequence[str], isa: Isa, core: Core) -> int:
     """What saving and restoring these takes, with the return."""
-    before, after = idioms(isa).frame(saved)
+    before, after = idioms(isa).frame(saved, core)
     return sum(timing.costs(isa, core, [instruction(op, isa) for op in (*before, *after)]))
 
 
@@ -53,10 +58,10 @@ def instruction(op: Op, isa: Isa) -> Instr:
 def moves_stack(insn: Insn, isa: Isa) -> bool:
     """Whether the instruction moves the stack pointer, and is none that saves or restores a register."""
     parts = (isa.stack_pointer, *isa.wide.get(isa.stack_pointer, ()))
-    return not insn.frame and not set(_outputs(insn)).isdisjoint(parts)
+    return not insn.frame and not set(outputs(insn)).isdisjoint(parts)
 
 
-def _outputs(insn: Insn) -> list[str]:
+def outputs(insn: Insn) -> list[str]:
     """Primed names in the instruction's meaning, without the prime."""
     outs: list[str] = []
     for statement in insn.statements:

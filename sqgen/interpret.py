@@ -10,6 +10,7 @@ import random
 from collections.abc import Iterable, Iterator, Sequence
 
 from . import timing
+from .bus import Misuse, connect
 from .contract import Contract
 from .encode import DecodeError, Instr, decode
 from .table import Core, Isa
@@ -30,6 +31,7 @@ class Machine:
 
     def __init__(self, isa: Isa, core: Core, memory_bytes: int) -> None:
         self.isa, self.core = isa, core
+        self.bus = connect(isa, core)
         self.slots = [0] * len(isa.slots)
         self.memory = bytearray(memory_bytes)
         self.cycles = 0
@@ -39,6 +41,7 @@ class Machine:
         self.frames: dict[int, tuple[int, bytes]] = {}  # by stack pointer: where a return goes, what stands there
         self.home = 0  # the return address in the link register
         self.links: list[tuple[int, int]] = []  # of calls that have not returned: what the link register held, where to
+        self.conditions: tuple[tuple[str, int], ...] = ()  # of the next instructions: flag, value it must have
 
     # ---- the domain of `Meaning.run` ------------------------------------------------------------------------
 
@@ -68,10 +71,15 @@ class Machine:
         return {"^": left ^ right, "&": left & right, "|": left | right}[op]
 
     def load(self, address: int) -> int:
+        if self.bus and address < self.bus.top:
+            return int(self.bus.load(address, self))
         size = self.isa.limb_bits // 8
         return int.from_bytes(self.memory[self.inside(address, size) : address + size], "little")
 
     def store(self, address: int, value: int) -> None:
+        if self.bus and address < self.bus.top:
+            self.bus.store(address, value, self)
+            return
         size = self.isa.limb_bits // 8
         self.memory[self.inside(address, size) : address + size] = value.to_bytes(size, "little")
 
@@ -108,9 +116,14 @@ class Machine:
         insn = instr.insn
         self.cycles += timing.cost(self.isa, self.core, instr, self.before)
         self.before = instr
-        instr.meaning(self.isa).run(self)
         following = at + insn.size
-        if not insn.control:
+        if self.conditions:
+            self.conditional(instr)
+            return following
+        self.execute(instr)
+        if insn.control[:1] == ("when",):
+            self.conditions = tuple((insn.control[1], int(wanted)) for wanted in insn.control[2:])
+        if insn.control[:1] in {(), ("when",)}:
             return following
         if insn.control[0] == "return":
             return (
@@ -126,6 +139,30 @@ class Machine:
             return following
         self.cycles += self.isa.by_timing(insn.taken, self.core)
         return target
+
+    def conditional(self, instr: Instr) -> None:
+        """Execute an instruction if its condition holds.  Raises Crash."""
+        (flag, wanted), *rest = self.conditions
+        self.conditions = tuple(rest)
+        if instr.insn.control:
+            raise Crash("a jump on a condition")
+        if self.slots[self.isa.slots[flag]] == wanted:
+            flags = {name: self.slots[self.isa.slots[name]] for name in self.isa.flags if instr.insn.quiet}
+            self.execute(instr)
+            for name, value in flags.items():
+                self.slots[self.isa.slots[name]] = value
+
+    def execute(self, instr: Instr) -> None:
+        """What it does but for the flow of control.  Raises Crash."""
+        try:
+            if self.bus:
+                flag = self.isa.interrupt_enable
+                on = not flag or self.slots[self.isa.slots[flag]] == 1
+                for slot in self.bus.begin(instr, interruptible=on):
+                    self.slots[slot] ^= self.isa.limb_bits  # an interrupt handler may have used the device
+            instr.meaning(self.isa).run(self)
+        except Misuse as misuse:
+            raise Crash(str(misuse)) from None
 
     def enter(self, following: int) -> None:
         """Push a return address: the place itself is kept aside, the bytes for it stay what they are.
@@ -204,11 +241,14 @@ class Run:
         size = isa.limb_bits // 8
         self.lengths = {name: limbs * size for name, limbs in contract.buffers.items()}
         self.places: dict[str, int] = {}
-        at = GAP
+        devices = connect(isa, core)
+        at = GAP + (devices.top if devices else 0)
         for name, length in self.lengths.items():
             self.places[name] = at
             at += length + GAP
         self.machine = kind(isa, core, at + GAP + STACK)
+        if self.machine.bus:
+            self.machine.bus.alone = contract.alone
 
     def start(self, operands: Sequence[int]) -> None:
         """Junk everywhere, the operands in their buffers, and the arguments in their registers."""

@@ -28,6 +28,7 @@ LARGEST = 1 << 20  # bytes of a manifest
 class Judgement:
     """What was run, what the simulator saw, and what the manifest claims ({} without one)."""
 
+    isa: Isa
     symbol: str
     report: check.Report
     manifest: Mapping[str, Any]
@@ -54,7 +55,7 @@ def judge(file: Path, given: Mapping[str, Any], runs: int, *, branches: bool = F
         _compare(file, manifest, code, report)
     else:
         manifest = {}
-    return Judgement(code.symbol, report, manifest)
+    return Judgement(which, code.symbol, report, manifest)
 
 
 def _code(file: Path, which: Isa, core: Core, symbol: str | None) -> CodeBytes:

@@ -11,9 +11,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from . import answers, measure, methods
+from .code import flags_written
 from .compile import Compiled, compile_plan
 from .contract import Verdict
 from .errors import Exit, UserError
+from .idioms import idioms
 from .plan import Plan
 from .prove import prove
 from .spec import Spec
@@ -46,9 +48,35 @@ class Kernel:
         return len(self.compiled.image)
 
     @property
+    def improvable(self) -> bool:
+        """Whether `--search` may better it: it was asked to be fast, and its size has not been searched."""
+        spec, what = self.spec, self.spec.contract
+        if spec.goal not in TIMES or spec.max_bytes is not None or spec.max_stack is not None or spec.parameters:
+            return False
+        known = [name for name, _ in answers.known(what.isa, what.op, spec.bits, spec.core)]
+        if spec.method == "auto":
+            return not known
+        return spec.method not in known and bool(methods.method(spec.method).PARAMETERS)
+
+    @property
     def sha256(self) -> str:
         """Of the code."""
         return hashlib.sha256(self.compiled.image).hexdigest()
+
+    @property
+    def variable(self) -> tuple[str, ...]:
+        """Instructions in it whose cycles depend on operands, on the core that it is made for."""
+        isa = self.spec.contract.isa
+        used = (isa.insns[name] for name in compiled_insns(self.compiled))
+        return tuple(insn.name for insn in used if not isa.constant_time(insn, self.spec.core))
+
+    @functools.cached_property
+    def interrupts_off(self) -> int:
+        """Cycles for which it keeps interrupts off at most; most kernels leave them alone, and need not be run."""
+        isa = self.spec.contract.isa
+        if not any(isa.interrupt_enable in flags_written(line.instr.insn, isa) for line in self.compiled.lines):
+            return 0
+        return measure.masked(self.compiled.image, self.spec.contract, self.spec.core)
 
     @property
     def digest(self) -> str:
@@ -65,6 +93,8 @@ class Kernel:
             "stack": self.verdict.stack,
             "overlap": {name: list(safe) for name, safe in self.verdict.overlap.items()},
             **({"paths": 1 + len(self.verdict.others)} if self.verdict.branches else {}),
+            **({"variable": list(self.variable)} if self.variable else {}),
+            **({"alone": True} if contract.alone else {}),
         }
         return hashlib.sha256(json.dumps(statement, sort_keys=True).encode()).hexdigest()
 
@@ -126,7 +156,8 @@ def candidates(spec: Spec) -> list[Compiled]:
         if found and least > worthwhile(spec, found):
             continue
         try:
-            found.append(compile_plan(made, isa, str(row.get(answers.GOAL, spec.goal)), spec.core, spec.reserve))
+            goal = str(row.get(answers.GOAL, spec.goal))
+            found.append(compile_plan(made, isa, goal, spec.core, spec.reserve, alone=spec.contract.alone))
         except UserError as error:
             failures.append(error)
     if not found:
@@ -140,14 +171,16 @@ def requests(spec: Spec) -> list[tuple[str, answers.Row]]:
     if spec.method != "auto":
         return [(spec.method, row) for row in points(spec, spec.method)]
     names = methods.names(op)
-    known = [(name, row) for name, row in answers.known(isa, op, spec.bits) if name in names]
+    known = [(name, row) for name, row in answers.known(isa, op, spec.bits, spec.core) if name in names]
     if spec.goal in TIMES and spec.max_bytes is None and spec.max_stack is None:
+        if rows := idioms(isa).preferred(op, spec.contract.limbs, spec.core):
+            return [(name, {**given}) for name, given in rows]
         if known:
             return near(spec, known)
         beside = dict.fromkeys(neighbours(spec))
         if beside:
             return [(name, row) for name in beside for row in points(spec, name)]
-    fronts = answers.fronts(isa, op)
+    fronts = answers.fronts(isa, op, spec.core)
     if fronts:
         nearest = min(fronts, key=lambda bits: (abs(bits - spec.bits), bits))
         chosen = [(str(row[answers.METHOD]), row) for row in from_front(spec, fronts[nearest], nearest)]
@@ -169,7 +202,8 @@ def neighbours(spec: Spec) -> list[str]:
     found = []
     for step in (-isa.limb_bits, isa.limb_bits):
         sizes = (spec.bits + step * distance for distance in range(1, spec.contract.limbs))
-        found.append(next(filter(None, (answers.fastest(isa, op, bits, TIMES[spec.goal]) for bits in sizes)), None))
+        fastest = (answers.fastest(isa, op, bits, TIMES[spec.goal], spec.core) for bits in sizes)
+        found.append(next(filter(None, fastest), None))
     return [name for name in found if name]
 
 
@@ -194,7 +228,7 @@ def from_front(spec: Spec, rows: Sequence[answers.Row], bits: int) -> list[answe
 def moved(spec: Spec, name: str, row: answers.Row) -> answers.Row:
     """A row of another size for this one: parameters that were searched by chance are of no use there."""
     if methods.searched(name):
-        return answers.best(answers.rows(spec.contract.isa, name, spec.contract.op, spec.bits))
+        return answers.best(answers.rows(spec.contract.isa, name, spec.contract.op, spec.bits, spec.core))
     return row
 
 
@@ -202,7 +236,7 @@ def points(spec: Spec, name: str) -> list[answers.Row]:
     """The parameters to try: those given, else the best known, and what makes the method small where that matters."""
     if spec.parameters:
         return [{**dict(spec.parameters)}]
-    known = [(name, row) for row in answers.rows(spec.contract.isa, name, spec.contract.op, spec.bits)]
+    known = [(name, row) for row in answers.rows(spec.contract.isa, name, spec.contract.op, spec.bits, spec.core)]
     likely: answers.Row = {**methods.points(name, spec.contract.limbs)[0]}
     found: list[answers.Row] = [row for _, row in near(spec, known)] or [likely]
     if spec.goal in TIMES and spec.max_bytes is None:
@@ -224,17 +258,19 @@ def not_far_off(known: list[tuple[str, answers.Row]], what: str) -> list[tuple[s
 
 
 def alike(spec: Spec) -> bool:
-    """Whether the core takes the cycles of the default one, for which the answers are, but for calls and returns."""
+    """Whether the core takes the cycles of the one for which the answers are, but for calls and returns, and has no
+    more than that."""
     isa = spec.contract.isa
-    mine, its = spec.core.timing, isa.core(isa.default_core).timing
-    return its in (mine, isa.timings[mine].like)
+    mine, its = spec.core.timing, isa.core(spec.core.answers or isa.default_core).timing
+    return its in (mine, isa.timings[mine].like) and not isa.notes(spec.core)
 
 
 def least_bytes(which: Plan, isa: Isa) -> int:
-    """Bytes that the plan's products take at least: a multiplication and two additions each, a function's once."""
+    """Bytes that the plan's products take at least: a multiplication and two additions each, a function's once; nothing
+    is known of loops."""
     called = {part.plan.key: part.plan for part in which.parts() if part.called or part.shared}
     in_place = [part.plan for part in which.parts() if not part.called and not part.shared]
-    own = sum(1 for _ in which.products()) * 3 * isa.code_unit
+    own = 0 if which.loops else sum(1 for _ in which.products()) * 3 * isa.code_unit
     return own + sum(least_bytes(part, isa) for part in (*called.values(), *in_place))
 
 
@@ -257,7 +293,7 @@ def plan(spec: Spec, method: str, parameters: dict[str, str]) -> Plan:
     Raises UserError for one that branches on secrets and may not.
     """
     isa = spec.contract.isa
-    known = functools.partial(answers.of_part, isa)
+    known = functools.partial(answers.of_part, isa, core=spec.core)
     found = methods.plan(spec.contract.op, spec.contract.limbs, method, parameters, known)
     if found.branches and not spec.allow_branches:
         raise UserError("signs=branched branches on the sign of a difference; --allow-branches permits that")

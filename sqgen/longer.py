@@ -44,7 +44,7 @@ def contenders(asked: Spec) -> list[str]:
     if asked.method != "auto":
         return [asked.method]
     what = asked.contract
-    known = list(answers.known(what.isa, what.op, asked.bits))
+    known = list(answers.known(what.isa, what.op, asked.bits, asked.core))
     near = {name for name, _ in kernel.not_far_off(known, TIMES[asked.goal])}
     return [name for name in methods.names(what.op) if name in near or not known]
 

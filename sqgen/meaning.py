@@ -39,7 +39,8 @@ class Domain(Protocol[V]):
 class _Layout:
     """An equation with places and immediates put in: terms as (coefficient, names), digits lowest first, one each limb.
 
-    `copy`: it just moves limbs, which must then keep what is known of each.
+    `complements`: digits whose name gets one minus them; `copy`: it just moves limbs, which must then keep what is
+    known of each.
     """
 
     terms: tuple[tuple[int, tuple[str, ...]], ...]
@@ -47,6 +48,7 @@ class _Layout:
     widths: tuple[int, ...]
     signs: tuple[int, ...]
     slots: tuple[int, ...]
+    complements: tuple[bool, ...]
     copy: bool
 
 
@@ -76,7 +78,7 @@ class Meaning:
         if isinstance(statement, Equation):
             return self._layout(statement)
         if isinstance(statement, Load | Store):
-            return _Layout(self._terms(statement.address), (), (), (), (), False)
+            return _Layout(self._terms(statement.address), (), (), (), (), (), False)
         return None
 
     def _layout(self, equation: Equation) -> _Layout:
@@ -84,14 +86,17 @@ class Meaning:
         widths: list[int] = []
         signs: list[int] = []
         slots: list[int] = []
+        complements: list[bool] = []
         for digit in sorted(equation.digits, key=lambda digit: self._count(digit.exponent)):
             mine = self._digit_widths(digit, sum(widths))
             names += [digit.name] * len(mine)
             widths += mine
             signs += [digit.sign] * len(mine)
             slots += self._targets(digit)
+            complements += [digit.complement] * len(mine)
         terms = self._terms(equation.terms)
-        return _Layout(terms, tuple(names), tuple(widths), tuple(signs), tuple(slots), self._is_copy(equation))
+        limbs = tuple(names), tuple(widths), tuple(signs), tuple(slots), tuple(complements)
+        return _Layout(terms, *limbs, self._is_copy(equation))
 
     def _terms(self, terms: tuple[Term, ...]) -> tuple[tuple[int, tuple[str, ...]], ...]:
         return tuple((term.factor << self._count(term.exponent), term.names) for term in terms)
@@ -141,7 +146,8 @@ class _Run:
             if type(statement) is Equation and layout:
                 self.equation(layout)
             elif type(statement) is Load and layout:
-                addresses = self.addresses(layout, len(self.places[statement.out.rstrip("'")]))
+                limbs = len(self.places[statement.out[:-1]]) if statement.out.endswith("'") else 1
+                addresses = self.addresses(layout, limbs)
                 self.set(statement.out, [self.domain.load(address) for address in addresses])
             elif type(statement) is Store and layout:
                 values = self.limbs(statement.value)
@@ -209,8 +215,9 @@ class _Run:
         if layout.copy:
             self.set(layout.names[0], self.slots(layout.terms[0][1][0]))
             return
-        values = self.domain.digits(self.sum(layout), layout.widths, layout.signs, layout.slots)
-        for name, slot, value in zip(layout.names, layout.slots, values, strict=True):
+        found = self.domain.digits(self.sum(layout), layout.widths, layout.signs, layout.slots)
+        for name, slot, digit, complement in zip(layout.names, layout.slots, found, layout.complements, strict=True):
+            value = self.domain.linear([(1, self.domain.constant(1)), (-1, digit)]) if complement else digit
             if slot >= 0:
                 self.new[slot] = value
             elif slot == LOCAL:

@@ -70,6 +70,11 @@ def parameter_option(command: F) -> F:
     return option(command)
 
 
+def time_option(command: F) -> F:
+    text = "Permit instructions whose cycles depend on secrets; the worst case is what counts."
+    return click.option("--allow-variable-time", is_flag=True, help=text)(command)
+
+
 def branches_option(command: F) -> F:
     text = "Permit branches on secrets in arms that take equally long."
     return click.option("--allow-branches", is_flag=True, help=text)(command)

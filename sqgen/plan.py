@@ -93,9 +93,13 @@ class Store:
 
 @dataclass(frozen=True)
 class Block:
-    """A heading: the steps up to the next one belong together (one row, one block of columns)."""
+    """A heading: the steps up to the next one belong together (one row, one block of columns).
+
+    `turn`: limbs that are done in each turn of a loop over them, 0 for no loop.
+    """
 
     title: str
+    turn: int = 0
 
 
 @dataclass(frozen=True)
@@ -177,6 +181,30 @@ class Plan:
         sides = {cell.i < cell.j for cell in self.products() if cell.i != cell.j}
         return self.op == "sqr" and len(sides) < 2
 
+    @functools.cached_property
+    def loops(self) -> bool:
+        """Whether its blocks, or those of a part, are formed in loops."""
+        own = any(isinstance(step, Block) and step.turn for step in self.steps)
+        return own or any(part.plan.loops for part in self.parts())
+
+    @functools.cached_property
+    def by_columns(self) -> bool:
+        """Whether it finishes one column after the other: adds its cells, doubles them if need be, stores its limb."""
+        column = 0
+        for step in self.steps:
+            match step:
+                case Store(at) if at == column:
+                    column += 1
+                case Product(times=1, caught=False) if step.column == column:
+                    pass
+                case Double(first, last) if (first, last) == (column, column + 1):
+                    pass
+                case Block():
+                    pass
+                case _:
+                    return False
+        return True
+
     @property
     def key(self) -> tuple[object, ...]:
         """What two plans of the same steps have in common."""
@@ -220,8 +248,8 @@ class Plan:
         names = ("a", "a") if self.op == "sqr" else ("a", "b")
         for step in self.steps:
             match step:
-                case Block(title):
-                    lines.append(f"{title}:")
+                case Block(title, turn):
+                    lines.append(f"{title}{f', in loops, {turn} limbs a turn' if turn else ''}:")
                 case Product() | Run():
                     columns = ", ".join(str(cell.column) for cell in cells(step))
                     factors = ", ".join(cell.text(*names) for cell in cells(step))

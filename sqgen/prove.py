@@ -12,6 +12,7 @@ import gc
 import itertools
 from collections.abc import Sequence
 
+from . import bus
 from .code import flags_read, flags_written
 from .contract import Contract, Fault, Verdict
 from .encode import DecodeError, Instr, decode
@@ -21,6 +22,7 @@ from .linear import ONE, ZERO, Form, combine
 from .meaning import LOST
 from .overlap import overlap
 from .products import called, resumed, returned
+from .statements import Load, Store
 from .symbolic import Event, Refused, Return, Split, State, Value, ZeroTest
 from .table import Core
 from .timing import Price, price
@@ -108,7 +110,8 @@ class _Proof:
         """Registers hold unknowns, argument registers the buffers' addresses, the buffers operand limbs."""
         slots: list[Value] = [None] * len(self.isa.slots)
         limb_top = (1 << self.isa.limb_bits) - 1
-        for name in (*self.isa.registers, *self.isa.special):
+        devices = (name for device in self.isa.devices.values() for name in device.slots)
+        for name in (*self.isa.registers, *self.isa.special, *devices):
             slots[self.isa.slots[name]] = {self.atoms.new(0, limb_top): 1}
         if self.isa.interrupt_enable:
             slots[self.isa.slots[self.isa.interrupt_enable]] = {self.atoms.new(0, 1, True): 1}
@@ -129,7 +132,9 @@ class _Proof:
         unset = {atom: name for name, value in held.items() if isinstance(value, dict) for atom in value}
         self.ending = Ending(self.contract, self.atoms, self.operands, unset, self.first_use, branches=self.branches)
         opaque = frozenset(self.isa.slots[name] for name in self.isa.opaque)
-        return State(self.contract, self.atoms, slots, memory, self.bases, opaque, self.watched, self.unread)
+        state = State(self.contract, self.atoms, slots, memory, self.bases, opaque, self.watched, self.unread)
+        state.bus = bus.connect(self.isa, self.core, alone=self.contract.alone)
+        return state
 
     def pointer(self, slots: list[Value], registers: tuple[str, ...], buffer: str, length: int) -> None:
         """Put an unknown public address into `registers`, low limb first.  The buffer ends below the last address."""
@@ -161,19 +166,28 @@ class _Proof:
                 if at not in self.seen:
                     self.allowed(instr)
                     self.seen.add(at)
-                if instr.insn.control:
+                following: int | None = at + instr.insn.size
+                if state.bus:
+                    self.tick(state.bus, state, instr)
+                if state.conditions:
+                    self.conditional(state, instr)
+                elif instr.insn.control:
                     following = self.flow(state, instr, at)
                 else:
                     self.plain(state, instr)
-                    following = at + instr.insn.size
             except Split as split:
                 return split.atom, at
-            except Refused as refused:
+            except (Refused, bus.Misuse) as refused:
                 raise self.failure(at, str(refused)) from None
             state.path.append(at - self.entry)
             if following is None:
                 return None
             at = following
+
+    def tick(self, devices: bus.Bus, state: State, instr: Instr) -> None:
+        """An instruction begins: what an interrupt may have done to the devices is done."""
+        for slot in devices.begin(instr, interruptible=self.interrupts(state)):
+            state.slots[slot] = {self.atoms.new(0, state.limb_top()): 1}
 
     def decode(self, at: int) -> Instr:
         """The instruction at `at`.  Raises DecodeError."""
@@ -187,8 +201,8 @@ class _Proof:
         """Raises Refused for an instruction that must not occur, wherever it does."""
         if instr.insn.name in self.core.lacks:
             raise Refused(f"{self.core.name} has no such instruction")
-        if not self.isa.constant_time(instr.insn, self.core):
-            raise Refused(f"not constant-time on {self.core.name}")
+        if not self.isa.allowed(instr.insn, self.core):
+            raise Refused(f"not constant-time on {self.core.name}; --allow-variable-time permits it")
 
     def plain(self, state: State, instr: Instr) -> None:
         """An instruction that goes on to the next one."""
@@ -199,6 +213,34 @@ class _Proof:
             state.slots[self.isa.slots[flag]] = None
         if state.stack_touched or state.halfway:
             self.check_stack(state, enabled)
+
+    def conditional(self, state: State, instr: Instr) -> None:
+        """An instruction that is executed if a flag has a value, and takes as long if not."""
+        (flag, wanted), *rest = state.conditions
+        state.conditions = tuple(rest)
+        insn = instr.insn
+        memory = any(isinstance(statement, Load | Store) for statement in insn.statements)
+        if insn.control or memory or self.isa.cycles(insn, self.core) != 1:
+            raise Refused("does on a condition what may be seen from outside, or takes another time if it is not done")
+        value = state.slots[self.isa.slots[flag]]
+        if not isinstance(value, dict):
+            raise Refused(f"depends on {flag}, of which nothing is known")
+        condition = value if wanted else combine([(1, {ONE: 1}), (-1, value)])
+        before = list(state.slots)
+        state.quiet = insn.quiet
+        try:
+            instr.meaning(self.isa).run(state)
+        except Split:  # each case executes this instruction anew
+            state.conditions = ((flag, wanted), *rest)
+            raise
+        finally:
+            state.quiet = False
+        for name in self.isa.flags:
+            slot = self.isa.slots[name]
+            if state.slots[slot] is not before[slot]:
+                state.slots[slot] = before[slot] if insn.quiet else None
+                before[slot] = state.slots[slot]
+        state.choose(condition, before)
 
     def check_stack(self, state: State, enabled: bool) -> None:
         """After a change of the stack, its pointer or the interrupt flag, or between two halves of a change: nothing
@@ -233,6 +275,9 @@ class _Proof:
             raise Refused("the stack pointer is half written")
         following = at + instr.insn.size
         kind = instr.insn.control[0]
+        if kind == "when":
+            state.conditions = tuple((instr.insn.control[1], int(wanted)) for wanted in instr.insn.control[2:])
+            return following
         if kind == "return":
             return self.follow(state, instr) if self.isa.abi.link else self.leave(state)
         target = following + next(iter(instr.immediates.values()))
@@ -330,6 +375,7 @@ class _Proof:
         assert at is not None
         at += self.decode(at).insn.size
         stack_moved = False
+        on_condition = len(state.conditions)  # instructions that may write it, or not
         for _ in range(LOOK_AHEAD):
             try:
                 insn = self.decode(at).insn
@@ -337,8 +383,9 @@ class _Proof:
                 return False
             if flag in flags_read(insn, self.isa):
                 return False
-            if flag in flags_written(insn, self.isa):
+            if flag in flags_written(insn, self.isa) and not on_condition:
                 return True
+            on_condition = len(insn.control) - 2 if insn.control[:1] == ("when",) else max(0, on_condition - 1)
             stack_moved = stack_moved or bool(insn.frame) or insn.control[:1] == ("call",)
             at = None if stack_moved and insn.control[:1] == ("return",) else self.after(state, at)
             if at is None:
@@ -357,7 +404,7 @@ class _Proof:
             return cell.target if isinstance(cell, Return) else None
         if kind in ("jump", "call"):
             return following + next(iter(instr.immediates.values()))
-        return None if kind else following
+        return None if kind and kind != "when" else following
 
     # ---- at the end ---------------------------------------------------------------------------------------------
 

@@ -24,6 +24,7 @@ class Bounds:
         self.low = self.high = 0
         self.heap: list[tuple[bool, int]] = []  # highest digits before all others, later atoms before earlier ones
         self.seen: set[int] = set()
+        self.carries: set[int] = set()  # those that `expand_carries` replaced
         self.below: set[int] = set()  # digits below those that `expand_carries` replaced
         self.touched = 0  # terms changed so far
         for atom, coefficient in form.items():
@@ -80,31 +81,48 @@ class Bounds:
         The digits below the highest ones stay: together they are what is left when those have been carried out.
         """
         least, greatest = self.least(), self.greatest()
-        self.expand_carries()
-        reduction = Reduction(self.atoms, self.form, self.fixed, self.given, kept=self.below)
-        looked = 0  # terms touched when the range was last looked at, which costs as many terms as there are
-        while reduction.digits and self.touched + reduction.touched <= budget:
-            reduction.step()
-            if reduction.touched - looked >= len(reduction.form) or not reduction.digits:
-                looked = reduction.touched
-                self.low, self.high = self.atoms.range(reduction.form)
-                least, greatest = max(least, self.least()), min(greatest, self.greatest())
-                if wanted(least, greatest):
-                    return True
-        self.touched += reduction.touched
-        self.form = {atom: c for atom, c in reduction.form.items() if c}
+        while self.expand_carries():
+            if wanted(max(least, self.least()), min(greatest, self.greatest())):
+                return True
+            reduction = Reduction(self.atoms, self.form, self.fixed, self.given, kept=self.below)
+            looked = 0  # terms touched when the range was last looked at, which costs as many terms as there are
+            while reduction.digits and self.touched + reduction.touched <= budget:
+                reduction.step()
+                if reduction.touched - looked >= len(reduction.form) or not reduction.digits:
+                    looked = reduction.touched
+                    self.low, self.high = self.atoms.range(reduction.form)
+                    least, greatest = max(least, self.least()), min(greatest, self.greatest())
+                    if wanted(least, greatest):
+                        return True
+            self.touched += reduction.touched
+            self.form = {atom: c for atom, c in reduction.form.items() if c}
+            if self.touched > budget:
+                break
+            self.again()
         return False
 
-    def expand_carries(self) -> None:
-        """Replace highest digits until there are none; the digits below them are kept apart."""
+    def again(self) -> None:
+        """Look at all atoms anew: replacing lowest digits has brought carries, out of what lies below the digits that
+        are kept."""
+        form, self.form, self.low, self.high = self.form, {}, 0, 0
+        self.heap, self.seen = [], set()
+        for atom, coefficient in form.items():
+            self.add(atom, coefficient)
+
+    def expand_carries(self) -> bool:
+        """Replace highest digits until there are none, the digits below them kept apart.  Whether there were any."""
+        found_any = False
         while self.heap and not self.heap[0][0]:
             atom = -heappop(self.heap)[1]
             self.seen.discard(atom)
             coefficient = self.form.get(atom)
             found = None if coefficient is None else self.definition(atom)
             if coefficient is not None and found is not None:
+                found_any = True
+                self.carries.add(atom)
                 self.below.update(self.atoms.relation[atom].digits[:-1])
                 self.replace(atom, coefficient, *found)
+        return found_any
 
     def definition(self, atom: int) -> tuple[Form, int] | None:
         """(form, weight): weight * atom = form, for a highest digit, for a lowest one whose highest is fixed, and for a

@@ -8,10 +8,10 @@ from pathlib import Path
 from . import answers, methods
 from .contract import OPS
 from .files import write_all
-from .table import Isa
+from .table import Core, Isa
 
 
-def save(isa: Isa, method: str, op: str, new: Mapping[int, Sequence[answers.Row]]) -> None:
+def save(isa: Isa, method: str, op: str, new: Mapping[int, Sequence[answers.Row]], core: Core | None = None) -> None:
     """Write the answers' file with other rows for some sizes (bits) of a method; all else stays.
 
     Raises UserError if it cannot be written.
@@ -19,11 +19,11 @@ def save(isa: Isa, method: str, op: str, new: Mapping[int, Sequence[answers.Row]
     lines = ["# Found by search, `make answers` and others; sqgen/answers.py reads it."]
     for each_op in OPS:
         for each in methods.names(each_op):
-            table: dict[int, Sequence[answers.Row]] = {**answers.table(isa, each, each_op)}
+            table: dict[int, Sequence[answers.Row]] = {**answers.table(isa, each, each_op, core)}
             if (each, each_op) == (method, op):
                 table |= new
             lines += _section(f"{each}.{each_op}", table)
-    _write(answers.path(isa), lines)
+    _write(answers.path(isa, core), lines)
 
 
 def save_fronts(isa: Isa, new: Mapping[str, Mapping[int, Sequence[answers.Row]]]) -> None:

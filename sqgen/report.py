@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from . import methods
 from .contract import OPS, Contract, Verdict
+from .encode import decode
 from .table import Core, Isa, Timing
 from .timing import Price, price
 
@@ -84,6 +85,14 @@ def _stack(isa: Isa, size: int) -> str:
     return f"{size} bytes" if isa.abi.link else f"{size} bytes below the return address"
 
 
+def _time(variable: Sequence[str]) -> list[tuple[str, str]]:
+    """What is to be said of instructions whose cycles depend on operands."""
+    names = ", ".join(name.upper() for name in variable)
+    return (
+        [("time", f"NOT constant: the cycles of {names} depend on the operands; counted are the most")] if names else []
+    )
+
+
 def _cases(verdict: Verdict) -> str:
     ways = f", {1 + len(verdict.others)} paths of as many cycles" if verdict.branches else ""
     return f"holds for every input, {verdict.cases} case{'s' if verdict.cases > 1 else ''}{ways}"
@@ -99,11 +108,14 @@ def kernel_table(kernel: Kernel, written: Sequence[Path]) -> str:
     rows = [
         ("method", f"{_method(plan)} ({methods.method(plan.method).TITLE})"),
         ("cycles", f"{_cycles(cost)}; {_basis(timing, 'it')}"),
+        *_time(kernel.variable),
         ("bytes", f"{kernel.size} of code"),
         ("stack", _stack(spec.contract.isa, kernel.verdict.stack)),
         ("proof", _cases(kernel.verdict)),
         ("overlap", overlap),
     ]
+    if kernel.improvable:
+        rows.append(("search", "nothing is kept for this size; --search 60 may find something faster"))
     if written:
         rows.append(("wrote", "\n".join(map(str, written))))
     return _facts(f"{spec.symbol}: {job(spec.contract, spec.core)}", rows)
@@ -112,9 +124,12 @@ def kernel_table(kernel: Kernel, written: Sequence[Path]) -> str:
 def proof_table(code: CodeBytes, verdict: Verdict, core: Core) -> str:
     """A proof that held."""
     contract = verdict.contract
+    insns = dict.fromkeys(decode(contract.isa, code.image, code.entry + at).insn for at in verdict.path)
+    variable = [insn.name for insn in insns if not contract.isa.constant_time(insn, core)]
     rows = [
         ("proof", _cases(verdict)),
         ("cycles", _cycles(price(contract.isa, core, code.image, verdict.path, code.entry))),
+        *_time(variable),
         ("stack", _stack(contract.isa, verdict.stack)),
         *((f"r == {name}", "allowed" if 0 in safe else "not allowed") for name, safe in verdict.overlap.items()),
     ]
@@ -211,7 +226,7 @@ def check_table(judgement: Judgement) -> str:
     counted = f"{_cycles(Price(report.call, report.body, ()))}; {against}"
     rows.append(("cycles", counted if report.call else f"{report.simulator} counts none"))
     rows += [
-        ("stack", f"{report.stack} bytes below the return address"),
+        ("stack", _stack(judgement.isa, report.stack)),
         ("kept", "registers, stack pointer, memory around all buffers; " + ways),
     ]
     return _facts(f"{judgement.symbol} in {report.simulator}", rows)

@@ -3,7 +3,8 @@
 A variable with a home in memory is never written, so evicting it costs nothing and coming back costs one load.  For a
 fixed order of uses, evicting the one with the farthest next use needs the fewest loads.  A variable without a home can
 be given `room`, a place in memory that is free as long as it lives: it is stored there if its value is not, and then
-loaded again.  Where none can be evicted, and the code has a frame, any variable is put there.
+loaded again.  Where none can be evicted, and the code has a frame, any variable is put there.  Before all of these come
+places `nearby`, such as registers of another kind: a load from there takes no longer than a store.
 
 Time runs in half operations: operation i reads at 2i and writes at 2i + 1, so that what dies in an operation makes
 room for what is born there.
@@ -50,6 +51,7 @@ class Residence:
     stores: list[list[tuple[int, Memory]]] = field(default_factory=list)
     opening: dict[str, int] = field(default_factory=dict)  # from when on a register is there
     gaps: dict[str, list[tuple[int, int]]] = field(default_factory=dict)  # from when until when it is not, for a while
+    nearby: str = ""  # the buffer of places that are nearer than memory
 
 
 def residence(function: Function, *, grouped: bool = False) -> Residence:
@@ -66,23 +68,25 @@ def residences(function: Function, *, grouped: bool = False) -> list[Residence]:
     """
     marks = {op.insn for op in function.ops}
     found = []
-    if marks & {"spill", "spill_early"}:
-        with contextlib.suppress(PressureError):
-            found += _ways(function, framed=False, grouped=grouped)
-    if not found or "spill_early" in marks:
-        found += _ways(function, framed=True, grouped=grouped)
+    for lodging in (False, True) if "nearby" in marks else (False,):
+        if marks & {"spill", "spill_early"}:
+            with contextlib.suppress(PressureError):
+                found += _ways(function, framed=False, grouped=grouped, lodging=lodging)
+        if not found or "spill_early" in marks:
+            found += _ways(function, framed=True, grouped=grouped, lodging=lodging)
     least = min(map(traffic, found))
     found = [way for way in found if traffic(way) == least]
     return [way for index, way in enumerate(found) if all(way.stays != other.stays for other in found[:index])]
 
 
-def _ways(function: Function, *, framed: bool, grouped: bool) -> list[Residence]:
-    """By each of `SAVED` that finds registers enough.  Raises PressureError if none does."""
+def _ways(function: Function, *, framed: bool, grouped: bool, lodging: bool) -> list[Residence]:
+    """By each of `SAVED` that finds registers enough; `lodging`: what has a home far away may wait nearby.  Raises
+    PressureError if none does."""
     found: list[Residence] = []
     failures: list[PressureError] = []
     for saved in SAVED:
         try:
-            found.append(_lending(function, saved, framed=framed, grouped=grouped))
+            found.append(_lending(function, saved, framed=framed, grouped=grouped, lodging=lodging))
         except PressureError as error:
             failures.append(error)
     if not found:
@@ -91,8 +95,13 @@ def _ways(function: Function, *, framed: bool, grouped: bool) -> list[Residence]
 
 
 def traffic(found: Residence) -> int:
-    """Loads and stores, a load counted twice, for it takes longer."""
-    return 2 * sum(map(len, found.loads)) + sum(map(len, found.stores))
+    """Loads and stores, a load counted twice, for it takes longer; where there are places nearby, by how long it takes:
+    a load from there as long as a store, others that follow each other as long as that and one."""
+    stores = sum(map(len, found.stores))
+    if not found.nearby:
+        return 2 * sum(map(len, found.loads)) + stores
+    far = sum(any(place.base != found.nearby for _, place in loads) for loads in found.loads)
+    return sum(map(len, found.loads)) + far + stores
 
 
 def group(found: Residence, ops: Sequence[Op]) -> None:
@@ -134,15 +143,15 @@ def renumber(found: Residence, order: Sequence[int]) -> None:
     found.stores = [[(new[number], place) for number, place in stores] for stores in found.stores]
 
 
-def _lending(function: Function, saved: float, *, framed: bool, grouped: bool) -> Residence:
+def _lending(function: Function, saved: float, *, framed: bool, grouped: bool, lodging: bool) -> Residence:
     lent = [op for op in function.ops if op.insn in ("lend", "lend_itself")]
-    found = _Residence(function, {}, framed, saved).run()
+    found = _Residence(function, {}, framed, saved, lodging).run()
     openings = [_openings(lent, found)]
     if grouped:  # they may be there earlier, if loads that are brought together then stay together
         group(found, function.ops)
         openings.insert(0, _openings(lent, found))
     for opening in openings if lent else ():
-        found = _Residence(function, opening, framed, saved).run()
+        found = _Residence(function, opening, framed, saved, lodging).run()
         if grouped:
             group(found, function.ops)
         if all(time <= opening[register] for register, time in _openings(lent, found).items()):
@@ -165,8 +174,8 @@ def _openings(lent: Sequence[Op], found: Residence) -> dict[str, int]:
 
 
 class _Residence:
-    def __init__(self, function: Function, opening: dict[str, int], framed: bool, saved: float) -> None:
-        self.function, self.framed, self.saved = function, framed, saved
+    def __init__(self, function: Function, opening: dict[str, int], framed: bool, saved: float, lodging: bool) -> None:
+        self.function, self.framed, self.saved, self.lodging = function, framed, saved, lodging
         self.found = Residence(opening=dict.fromkeys(function.pool, 0) | opening)
         self.capacity, self.growing = 0, 0  # registers, and the time when there are more
         self.uses: dict[Virtual, deque[int]] = {}
@@ -184,6 +193,9 @@ class _Residence:
         self.spilled = 0  # places in the frame
         self.spare = 0  # registers to leave free where that needs no frame
         self.current: set[Virtual] = set()  # variables whose value is in their place
+        self.vacant: list[tuple[int, int]] = []  # places nearby, as (operation from which on it is free, offset)
+        self.far: tuple[Arg, ...] = ()  # bases of homes that are farther
+        self.guests: dict[Virtual, Memory] = {}  # variables whose value is in a place nearby
 
     def run(self) -> Residence:
         for index, op in enumerate(self.function.ops):
@@ -210,8 +222,10 @@ class _Residence:
         self.mark(index, op)
         for virtual in reads:
             if not self.uses[virtual] and virtual not in op.writes:
+                self.vacate(virtual, index)
                 self.leave(virtual)
         for virtual in op.writes:
+            self.vacate(virtual, index)
             if virtual not in self.here:
                 self.enter(virtual, 2 * index + 1, op, pinned)
             found.holds[index][virtual] = self.here[virtual]
@@ -261,6 +275,10 @@ class _Residence:
                         if self.uses[each] and self.unsaved(each):
                             self.put_away(each, index)
                         self.leave(each)
+            case "nearby", (str() as buffer, int() as count, *far):
+                self.far = tuple(far) if self.lodging else ()
+                self.found.nearby = buffer
+                self.vacant = [(index, offset) for offset in range(count)]
             case "spare", (int() as count,):
                 self.spare = count
             case "store", (Virtual() as virtual, where) if self.rooms.get(virtual) == where:
@@ -268,7 +286,8 @@ class _Residence:
 
     def moving_out(self, op: Op) -> tuple[Virtual, ...]:
         """The limb that loses its place in memory, if it is still needed."""
-        return tuple(arg for arg in op.args if op.insn == "own" and isinstance(arg, Virtual) and self.uses.get(arg))
+        limbs = (arg for arg in op.args if op.insn == "own" and isinstance(arg, Virtual) and arg not in self.guests)
+        return tuple(limb for limb in limbs if self.uses.get(limb))
 
     def home(self, virtual: Virtual) -> Memory | None:
         """A variable's home, unless it has left it."""
@@ -276,7 +295,7 @@ class _Residence:
 
     def source(self, virtual: Virtual, index: int, op: Op) -> Memory:
         """Where a variable comes back from."""
-        home = self.home(virtual) or self.rooms.get(virtual)
+        home = self.guests.get(virtual) or self.home(virtual) or self.rooms.get(virtual)
         if home is None:
             raise CodeError(f"operation {index}, {op.text().strip()}: {virtual} is read before it is written")
         return home
@@ -284,7 +303,7 @@ class _Residence:
     def enter(self, virtual: Virtual, time: int, op: Op, pinned: Sequence[Virtual]) -> int:
         """Begin a stay, evicting if all registers are in use; its number."""
         while len(self.here) >= self.capacity - self.spare and (
-            len(self.here) >= self.capacity or self.evictable(pinned)
+            len(self.here) >= self.capacity or self.evictable(pinned, time // 2)
         ):
             self.evict(time // 2, pinned)
         self.here[virtual] = len(self.found.stays)
@@ -298,7 +317,7 @@ class _Residence:
     def evict(self, index: int, pinned: Sequence[Virtual]) -> None:
         """End the stay of the variable whose next use is farthest away; `saved` times less far will do where it need
         not be stored first, which costs half."""
-        evictable = self.evictable(pinned)
+        evictable = self.evictable(pinned, index)
         if not evictable and self.spilling:
             evictable = [v for v in self.here if v not in pinned]
         if not evictable:
@@ -308,7 +327,11 @@ class _Residence:
         farthest = max(
             evictable, key=lambda v: ((self.uses[v][0] - index) * (1 if self.unsaved(v) else self.saved), v.id)
         )
-        if self.unsaved(farthest):
+        home = self.home(farthest)
+        distant = home is not None and home.base in self.far and farthest not in self.guests
+        if (self.unsaved(farthest) or distant) and self.vacancies(index):
+            self.lodge(farthest, index)
+        elif self.unsaved(farthest):
             if farthest not in self.rooms:
                 self.rooms[farthest] = Memory(SPILLED, self.spilled)
                 self.spilled += 1
@@ -317,20 +340,41 @@ class _Residence:
 
     def unsaved(self, virtual: Virtual) -> bool:
         """Whether its value is nowhere in memory."""
-        return self.home(virtual) is None and virtual not in self.current
+        return self.home(virtual) is None and virtual not in self.current and virtual not in self.guests
+
+    def lodge(self, virtual: Virtual, index: int) -> None:
+        """Put a variable nearby before an operation, or earlier, in the place that is free for the longest time."""
+        free, offset = min(self.vacancies(index))
+        self.vacant.remove((free, offset))
+        self.guests[virtual] = Memory(self.found.nearby, offset)
+        self.save(virtual, self.guests[virtual], min(max(self.used[virtual] // 2, free) + 1, index))
+
+    def vacancies(self, index: int) -> list[tuple[int, int]]:
+        """The places nearby that are free before an operation: one may be loaded from there for it at the latest."""
+        return [place for place in self.vacant if place[0] < index]
+
+    def vacate(self, virtual: Virtual, index: int) -> None:
+        """A variable is written or needed no more: its place nearby is free."""
+        if virtual in self.guests:
+            self.vacant.append((index, self.guests.pop(virtual).offset))
 
     def put_away(self, virtual: Virtual, index: int) -> None:
         """Store a variable to its room before an operation, or before an earlier one if it is not used in between: so
         its register is free as early as can be."""
         after = max(self.used[virtual] // 2, self.free_from.get(virtual, self.frame_from)) + 1
-        at = min(after, index)
-        self.found.stores[at].append((self.here[virtual], self.rooms[virtual]))
+        self.save(virtual, self.rooms[virtual], min(after, index))
         self.current.add(virtual)
+
+    def save(self, virtual: Virtual, place: Memory, at: int) -> None:
+        """Store a variable before an operation, where it may leave its register then."""
+        self.found.stores[at].append((self.here[virtual], place))
         self.used[virtual] = max(self.used[virtual], 2 * at - 1)
 
-    def evictable(self, pinned: Sequence[Virtual]) -> list[Virtual]:
-        """Variables in registers that have a place in memory."""
-        return [v for v in self.here if v not in pinned and (self.home(v) or v in self.rooms or self.early)]
+    def evictable(self, pinned: Sequence[Virtual], index: int) -> list[Virtual]:
+        """Variables in registers that have a place in memory, or find one nearby."""
+        if self.early or self.vacancies(index):
+            return [v for v in self.here if v not in pinned]
+        return [v for v in self.here if v not in pinned and (self.home(v) or v in self.rooms or v in self.guests)]
 
     def place(self, index: int) -> str:
         """The last heading before an operation."""

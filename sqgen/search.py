@@ -71,6 +71,11 @@ class Job:
         return self.isa.core(self.core_name or self.isa.default_core)
 
     @property
+    def home(self) -> str | None:
+        """The core that the answers' file is for, None for the default one."""
+        return self.core.answers or None
+
+    @property
     def way(self) -> methods.Searched:
         """The method; UserError for one whose parameters are not searched by chance."""
         found = methods.searched(self.method)
@@ -103,7 +108,7 @@ class Job:
         """
         try:
             if self.isa.chained(self.core):
-                compiled = compile_plan(self.plan(given), self.isa, self.goal, self.core)
+                compiled = compile_plan(self.plan(given), self.isa, self.goal, core=self.core)
                 cost = measure.price(compiled, self.core)
                 return float(cost.call if self.goal == "call" else cost.body + cost.call / 100)
             cycles, task = self.task(given)
@@ -131,20 +136,22 @@ class Job:
         return [dict(key) for key in sorted(fitting, key=lambda key: (known[key], key))[:FINALISTS]]
 
     def priced(self, row: Mapping[str, str | int]) -> answers.Row:
-        """An answer with the cycles that it takes now, on the default core."""
-        jobs = {name: replace(self, core_name=None, goal=goal) for goal, name in TIMES.items()}
+        """An answer with the cycles that it takes now, on the core that its file is for."""
+        jobs = {name: replace(self, core_name=self.home, goal=goal) for goal, name in TIMES.items()}
         return {**row, **{name: job.cost(row)[0] for name, job in jobs.items()}}
 
     def cost(self, row: Mapping[str, str | int]) -> tuple[int, int]:
         """What the goal wants small, on the core that is asked for, and then the other."""
-        compiled = _compiled(replace(self, core_name=None), tuple(sorted(answers.given(row).items())))
+        compiled = _compiled(replace(self, core_name=self.home), tuple(sorted(answers.given(row).items())))
         price = measure.price(compiled, self.core)
         return (price.call, price.body) if self.goal == "call" else (price.body, price.call)
 
     def starts(self) -> list[Given]:
         """Parameters to begin with: the answers for this size and those beside it, and the method's own."""
         known = [
-            answers.parameters(self.isa, self.method, self.op, (self.limbs + more) * self.isa.limb_bits, goal)
+            answers.parameters(
+                self.isa, self.method, self.op, (self.limbs + more) * self.isa.limb_bits, goal, core=self.core
+            )
             for more in (0, -1, 1)
             for goal in TIMES.values()
         ]
@@ -155,7 +162,7 @@ class Job:
 
     def before(self) -> answers.Row | None:
         """The best of the answers that are there."""
-        rows = answers.rows(self.isa, self.method, self.op, self.bits)
+        rows = answers.rows(self.isa, self.method, self.op, self.bits, self.core)
         return min(map(self.priced, rows), key=self.cost, default=None)
 
     def round(self, starts: Sequence[Given], budget: Budget, seed: object) -> answers.Row | None:
@@ -167,7 +174,7 @@ class Job:
 @functools.lru_cache(maxsize=4 * FINALISTS)
 def _compiled(job: Job, given: tuple[tuple[str, str], ...]) -> Compiled:
     """A row is priced several times, for each goal, for each kind of core, and to be compared: all of the same code."""
-    return compile_plan(job.plan(dict(given)), job.isa, job.goal)
+    return compile_plan(job.plan(dict(given)), job.isa, job.goal, job.core)
 
 
 def access(which: Isa, core: Core, kind: str) -> int:
@@ -203,11 +210,18 @@ def seconds(limit: float) -> Iterator[Budget]:
         plans *= 2
 
 
-def kept(which: Isa, op: str, limbs: int, method: str, rows: Sequence[answers.Row]) -> list[answers.Row]:
-    """The rows that are the best for some goal on some kind of core, each once, the shortest body first."""
+def kept(
+    which: Isa, op: str, limbs: int, method: str, rows: Sequence[answers.Row], *, home: str | None = None
+) -> list[answers.Row]:
+    """The rows that are the best for some goal on some kind of core, each once, the shortest body first.
+
+    `home`: the core that the answers are for, if not the default one.
+    """
     found: list[answers.Row] = []
-    by_timing = {core.timing: core.name for core in reversed(list(which.cores.values())) if not core.lacks}
-    for core in dict.fromkeys([which.default_core, *by_timing.values()]):
+    home = home or which.default_core
+    alike = [each for each in which.cores.values() if each.answers == which.core(home).answers]
+    by_timing = {core.timing: core.name for core in reversed(alike) if core.lacks == which.core(home).lacks}
+    for core in dict.fromkeys([home, *by_timing.values()]):
         for goal in TIMES:
             row = min(rows, key=Job(which.name, op, limbs, method, goal, core).cost)
             found += [row] if row not in found else []

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, MutableMapping, Sequence
+from dataclasses import dataclass, replace
 
 from . import methods
 from .contract import Contract, contract
@@ -15,6 +15,7 @@ from .table import Core, Isa
 from .tables import isa
 
 GOALS = ("speed", "call", "balanced", "size")
+INTERRUPTS, GUARD, CALLER = "interrupts", "guard", "caller"  # who keeps interrupt handlers from a core's devices
 # Words that a C or C++ compiler, <stdint.h> or the assembler has taken.
 _TAKEN = frozenset(
     """alignas alignof and and_eq asm auto bitand bitor bool break case catch char class compl concept const const_cast
@@ -32,8 +33,8 @@ _TAKEN = frozenset(
 class Spec:
     """A request that makes sense.  `method` is a method's name or "auto"; limits are in bytes, None for none.
 
-    `allow_branches`: the code may branch on secrets, in arms that take equally long; `reserve`: registers that it
-    leaves alone.
+    `allow_branches`: the code may branch on secrets, in arms that take equally long; `allow_variable_time`: it may have
+    instructions whose cycles depend on them; `reserve`: registers that it leaves alone.
     """
 
     contract: Contract
@@ -45,6 +46,7 @@ class Spec:
     max_stack: int | None
     symbol: str
     allow_branches: bool = False
+    allow_variable_time: bool = False
     reserve: tuple[str, ...] = ()
 
     @property
@@ -57,6 +59,7 @@ class Spec:
             f"sqgen --isa {self.contract.isa.name} --core {self.core.name} --op {self.contract.op} --bits {self.bits}"
         ]
         parts.append(f"--method {self.method}")
+        parts += [f"-p {INTERRUPTS}={CALLER}"] * self.contract.alone
         parts += [f"-p {shlex.quote(f'{name}={value}')}" for name, value in self.parameters]
         if self.goal != "speed":
             parts.append(f"--goal {self.goal}")
@@ -66,10 +69,35 @@ class Spec:
             parts.append(f"--max-stack {self.max_stack}")
         if self.allow_branches:
             parts.append("--allow-branches")
+        if self.allow_variable_time:
+            parts.append("--allow-variable-time")
         parts += [f"--reserve {register}" for register in self.reserve]
         if self.symbol != default_symbol(self.contract):
             parts.append(f"--symbol {self.symbol}")
         return " ".join(parts)
+
+
+def fitting(what: Contract, core: Core) -> None:
+    """UserError for a size that the core's instructions do not go with."""
+    unit, limb = core.multiple, what.isa.limb_bits
+    if what.limbs % unit:
+        below = what.limbs - what.limbs % unit
+        sizes = " and ".join(str(limb * limbs) for limbs in (below, below + unit) if limbs)
+        raise UserError(
+            f"{limb * what.limbs} is no multiple of {limb * unit} bits, as {core.name} takes;"
+            f" the nearest sizes are {sizes}"
+        )
+
+
+def alone(core: Core, given: MutableMapping[str, str]) -> bool:
+    """Whether the caller keeps interrupt handlers from the core's devices: the parameter `interrupts`, which goes with
+    every method, and is taken out of those given.  UserError for another word."""
+    if not core.devices or INTERRUPTS not in given:
+        return False
+    word = given.pop(INTERRUPTS)
+    if word not in (GUARD, CALLER):
+        raise UserError(f"parameter '{INTERRUPTS}' is {GUARD} or {CALLER}, not '{word}'")
+    return word == CALLER
 
 
 def default_symbol(what: Contract) -> str:
@@ -90,16 +118,22 @@ def spec(
     max_stack: int | None = None,
     symbol: str | None = None,
     allow_branches: bool = False,
+    allow_variable_time: bool = False,
     reserve: Sequence[str] = (),
 ) -> Spec:
     """Check a request for an instruction set, or the one of that name.  Raises UserError that says what to change."""
     which = isa(which) if isinstance(which, str) else which
     what = contract(which, op, bits)
-    chosen_core = which.core(core or which.default_core)
+    name, given = optional(which, core or which.default_core, parameters or {})
+    chosen_core = which.core(name)
+    if bits > chosen_core.max_bits:
+        raise UserError(f"{bits} is out of range; kernels for {chosen_core.name} go to {chosen_core.max_bits} bits")
     which.require(chosen_core, idioms(which).NEEDS)
+    chosen_core = which.at_any_time(chosen_core) if allow_variable_time else chosen_core
+    fitting(what, chosen_core)
     if method != "auto" and not methods.does(method, op):
         raise UserError(f"method '{method}' cannot do {op}; these can: {', '.join(methods.names(op))}")
-    given = dict(parameters or {})
+    what = replace(what, alone=alone(chosen_core, given))
     if method == "auto" and given:
         raise UserError("parameters belong to a method; name it with --method")
     if method != "auto":
@@ -124,8 +158,25 @@ def spec(
         max_stack,
         name,
         allow_branches,
+        allow_variable_time,
         reserved(which, reserve),
     )
+
+
+def optional(which: Isa, core: str, parameters: Mapping[str, str]) -> tuple[str, dict[str, str]]:
+    """The core's name with the instruction set's own options among the parameters, and the parameters without these.
+
+    Raises UserError for an option that is neither 0 nor 1, or that the core cannot have.
+    """
+    given = dict(parameters)
+    which.core(core)
+    for option in which.options:
+        value = given.pop(option, "0")
+        if value not in ("0", "1"):
+            raise UserError(f"'{option}' is 0 or 1, not '{value}'")
+        if value == "1":
+            core = which.optional(core, option)
+    return core, given
 
 
 def reserved(which: Isa, registers: Sequence[str]) -> tuple[str, ...]:

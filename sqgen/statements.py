@@ -6,7 +6,8 @@
     ZF' = zero(d') & ZF          a flag that says whether a value is zero
 
 A primed name is the value after the instruction, an unprimed one the value before it, `_` a digit that is lost, `x:4` a
-local of that many bits, `count(l)` the number of registers in a list.
+local of that many bits, `~C'` a bit of which the name has the complement (a carry that is one where nothing is
+borrowed), `count(l)` the number of registers in a list.
 """
 
 from __future__ import annotations
@@ -30,12 +31,14 @@ class Term:
 
 @dataclass(frozen=True)
 class Digit:
-    """One unknown of an equation: sign * 2^exponent * name, of `width` bits (None: the name's own width)."""
+    """One unknown of an equation: sign * 2^exponent * name, of `width` bits (None: the name's own width); of a
+    `complement` the name gets 1 - digit."""
 
     name: str
     sign: int
     exponent: Count
     width: Count | None
+    complement: bool = False
 
 
 @dataclass(frozen=True)
@@ -83,7 +86,7 @@ class Zero:
 
 Statement = Equation | Logic | Load | Store | Zero
 
-_TOKEN = re.compile(r"\s*(\d+|[A-Za-z_][A-Za-z0-9_]*'?|[-+*^()=:&|\[\]])")
+_TOKEN = re.compile(r"\s*(\d+|[A-Za-z_][A-Za-z0-9_]*'?|[-+*^()=:&|~\[\]])")
 
 
 def count_of(name: str) -> str:
@@ -157,6 +160,8 @@ class _Parser:
                 self.take("(")
                 names.append(count_of(self.take()))
                 self.take(")")
+            elif token == "~":
+                names.append(f"~{self.take()}")
             else:
                 names.append(token)
             if self.peek() != "*":
@@ -181,7 +186,8 @@ class _Parser:
                 self.take(":")
                 width = self.exponent()
             exponent = (term.exponent[0] + shift, term.exponent[1])
-            digits.append(Digit(term.names[0], 1 if term.factor > 0 else -1, exponent, width))
+            name, sign = term.names[0], 1 if term.factor > 0 else -1
+            digits.append(Digit(name.removeprefix("~"), sign, exponent, width, name.startswith("~")))
             if self.peek() not in ("+", "-"):
                 return tuple(digits)
             sign = 1 if self.take() == "+" else -1

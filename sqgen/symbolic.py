@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, cast
 
+from .bus import Bus
 from .contract import Contract
 from .forms import BUDGET, Atoms
 from .linear import ONE, ZERO, Form, combine, substitute
@@ -97,7 +99,10 @@ class State:
     lowest: int = 0
     calls: list[Call] = field(default_factory=list)  # that have not returned
     links: tuple[tuple[int, int, int], ...] = ()  # of these, where there is a link register: its atom, depth, target
+    conditions: tuple[tuple[str, int], ...] = ()  # of the next instructions: a flag, and the value it must have
+    quiet: bool = False  # the instruction that is being executed leaves all flags as they are
     halfway: bool = False  # the stack pointer is half written
+    bus: Bus | None = None
     stack_touched: bool = False  # the stack or what is watched, by the instruction that is being executed
 
     def fork(self, atom: int, value: int) -> State:
@@ -118,7 +123,9 @@ class State:
             self.lowest,
             list(self.calls),
             self.links,
-            self.halfway,
+            self.conditions,
+            halfway=self.halfway,
+            bus=copy.copy(self.bus),
         )
 
     # ---- the domain of `Meaning.run` ------------------------------------------------------------------------
@@ -177,6 +184,7 @@ class State:
             if digit is None:
                 found += self.fresh(rest, widths[index:], signs[index:], pointer)
                 lost = widths[-1] == 1 and not pointer and self.ignored(slots[-1])
+                self.atoms.dropped.update(found[-1] if lost and len(rest) > 1 else ())
                 if self.atoms.signs and lost and not self.sign_extended(rest, 1 << width):
                     self.atoms.settle(found[-1], thorough=bool(self.calls), sought=True)
                 return found
@@ -245,7 +253,21 @@ class State:
 
     def ignored(self, slot: int) -> bool:
         """Whether the code drops what it puts into `slot`."""
-        return slot == LOST or (slot >= 0 and self.contract.isa.widths[slot] == 1 and self.unread(self, slot))
+        if slot == LOST or slot < 0:
+            return slot == LOST
+        return self.contract.isa.widths[slot] == 1 and (self.quiet or self.unread(self, slot))
+
+    def choose(self, condition: Form, before: Sequence[Value]) -> None:
+        """Let each register hold what it held before, unless the condition, a bit or the complement of one, is one."""
+        bits = [atom for atom in condition if atom != ONE]
+        straight = condition != {ONE: 1, **dict.fromkeys(bits, -1)} or len(bits) > 1 or not self.atoms.is_bit(bits[0])
+        bit = self.factor(condition) if straight else bits[0]
+        for slot, (now, then) in enumerate(zip(self.slots, before, strict=True)):
+            if now is not then:
+                old, new = self.form(then), self.form(now)
+                base, other = (old, new) if straight else (new, old)
+                change = self.atoms.times(combine([(1, other), (-1, base)]), bit)
+                self.slots[slot] = self.named(combine([(1, base), (1, change)]), self.contract.isa.widths[slot])
 
     def shifted(self, form: Form, lower: Form, width: int) -> Form:
         return {atom: c >> width for atom, c in combine([(1, form), (-1, lower)]).items()}
@@ -286,9 +308,13 @@ class State:
         return [{atom: 1} for atom in atoms]
 
     def refine(self, form: Form, digits: Form) -> None:
-        """An atom was taken apart (BST): let every register that holds it know its digits."""
+        """An atom was taken apart (BST): let every register that holds it know its digits.
+
+        So too a product, if a register can hold it: bounds, though, know it best as a product.
+        """
         ((whole, coefficient),) = form.items()
-        if coefficient != 1 or whole in self.atoms.factors:
+        product = whole in self.atoms.factors
+        if coefficient != 1 or (product and self.atoms.high[whole] > self.limb_top()):
             return
 
         def refined(value: Value | Cell) -> Value | Cell:
@@ -297,7 +323,8 @@ class State:
             rest = {atom: c for atom, c in value.items() if atom != whole}
             return combine([(1, rest), (value[whole], digits)])
 
-        self.atoms.parts[whole] = digits
+        if not product:
+            self.atoms.parts[whole] = digits
         self.slots = [cast(Value, refined(slot)) for slot in self.slots]
         self.memory = {key: cast(Cell, refined(cell)) for key, cell in self.memory.items()}
 
@@ -374,6 +401,8 @@ class State:
         return ZeroTest((*before, self.form(value)))
 
     def load(self, address: Form) -> Value:
+        if self.bus and address.keys() <= {ONE}:
+            return cast(Value, self.bus.load(address.get(ONE, 0), self))
         buffer, offset = self.locate(address)
         if buffer == "stack":
             if offset <= self.depth - self.below():
@@ -387,6 +416,9 @@ class State:
         return {self.atoms.new(0, self.limb_top()): 1} if cell is None else cell
 
     def store(self, address: Form, value: Value) -> None:
+        if self.bus and address.keys() <= {ONE}:
+            self.bus.store(address.get(ONE, 0), self.form(value), self)
+            return
         buffer, offset = self.locate(address)
         if buffer == "stack":
             if offset > -self.below():

@@ -10,9 +10,10 @@ import difflib
 import functools
 import itertools
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from .device import Device
 from .errors import Exit, UserError
 from .statements import Statement
 
@@ -77,8 +78,12 @@ class Insn:
     is taken, `chained` right behind an instruction of the same `chain` that does not write what this one reads;
     `variable` are the columns in which they depend on operands.
 
+    `words`: the directive by which files have its code, where an assembler does not know it, else ""; `loads_in`: the
+    cycle of it, from 1 on, in which it reads memory.
+
     `unit`: the isa's `code_unit`; `dot_is_next`: whether `.` means the next instruction; `apart`: operand -> the wide
-    register, or other operand, that it must not be part of.
+    register, or other operand, that it must not be part of; `among`: operand -> the list that it must be in; `quiet`:
+    whether it leaves flags as they are where it is executed on a condition.
     """
 
     name: str
@@ -89,6 +94,8 @@ class Insn:
     meaning: tuple[str, ...]
     clobbers: tuple[str, ...]
     apart: Mapping[str, str]
+    among: Mapping[str, str]
+    quiet: bool
     control: tuple[str, ...]
     bits: int
     unit: int
@@ -105,6 +112,8 @@ class Insn:
     frame: str
     variable: frozenset[str]
     places: Mapping[str, tuple[int, ...]]
+    words: str
+    loads_in: int
 
     @property
     def size(self) -> int:
@@ -119,7 +128,10 @@ class Insn:
 class Core:
     """One processor: its timing column, the limbs a call pushes, the instructions it lacks.
 
-    `without` is how the table says these, by name or by feature.
+    `without` is how the table says these, by name or by feature; `answers`: the core for which was searched what is of
+    use on this one, "" for the default core; `devices` has the addresses of those that it has; `max_bits`: the largest
+    operand that is offered on it; operands have a `multiple` of so many limbs; `any_time`: whether instructions may be
+    used there whose cycles depend on operands.
     """
 
     name: str
@@ -127,6 +139,21 @@ class Core:
     pc_limbs: int
     lacks: frozenset[str]
     without: tuple[str, ...]
+    answers: str
+    devices: Mapping[str, int]
+    max_bits: int
+    multiple: int
+    any_time: bool = False
+
+
+@dataclass(frozen=True)
+class Option:
+    """What may be asked for by `-p NAME=1`, whatever the method: the core whose name has this `suffix`; `note`: what a
+    file's head says of it."""
+
+    name: str
+    suffix: str
+    note: str
 
 
 @dataclass(frozen=True)
@@ -194,7 +221,10 @@ class Abi:
 
 @dataclass(frozen=True, eq=False)
 class Isa:
-    """One instruction set.  `slots` are all limb registers, then all flags; `widths` their bits.
+    """One instruction set.  `slots` are all limb registers, then all flags, then the devices' limbs; `widths`
+    their bits.
+
+    `interrupt_delay`: instructions behind the one that turns interrupts off, up to the last before which one may come.
 
     Encodings are stored in units of `code_unit` bytes, each with its least significant byte first; `comment` opens a
     comment in assembly text.
@@ -221,14 +251,17 @@ class Isa:
     flags: tuple[str, ...]
     opaque: frozenset[str]
     interrupt_enable: str | None
+    interrupt_delay: int
     stack_pointer: str
     stack_free: bool
     abi: Abi
     timings: Mapping[str, Timing]
     cores: Mapping[str, Core]
+    options: Mapping[str, Option]
     assemblers: tuple[Assembler, ...]
     compilers: tuple[Compiler, ...]
     insns: Mapping[str, Insn]
+    devices: Mapping[str, Device]
     slots: Mapping[str, int]
     widths: tuple[int, ...]
 
@@ -243,6 +276,19 @@ class Isa:
             return self.cores[name]
         except KeyError:
             raise UserError(f"unknown core '{name}' for {self.name}{nearest(name, self.cores)}") from None
+
+    def optional(self, core: str, option: str) -> str:
+        """The name of the core with what an option adds to it.  UserError for a core that has none of that."""
+        suffix = self.options[option].suffix
+        name = core if core.endswith(suffix) else core + suffix
+        if name not in self.cores:
+            able = ", ".join(each.removesuffix(suffix) for each in self.cores if each.endswith(suffix))
+            raise UserError(f"{option}=1 is for cores that may have it: {able}", Exit.LIMITS)
+        return name
+
+    def notes(self, core: Core) -> list[str]:
+        """What is to be said of the options that a core has."""
+        return [option.note for option in self.options.values() if core.name.endswith(option.suffix)]
 
     def pairs(self) -> dict[str, str]:
         """Low register -> high register of every pair that some instruction takes as one operand."""
@@ -269,6 +315,16 @@ class Isa:
     def constant_time(self, insn: Insn, core: Core) -> bool:
         """Whether its cycles on that core are the same for all operands."""
         return core.timing not in insn.variable
+
+    def allowed(self, insn: Insn, core: Core) -> bool:
+        """Whether it may be used on that core as far as its cycles are concerned."""
+        return core.any_time or self.constant_time(insn, core)
+
+    def at_any_time(self, core: Core) -> Core:
+        """The core with what it has of instructions whose cycles depend on operands; itself, if there are none."""
+        mine = [insn for insn in self.insns.values() if insn.name not in core.lacks]
+        constant = all(self.constant_time(insn, core) for insn in mine)
+        return core if constant else replace(core, any_time=True)
 
     def require(self, core: Core, insns: Iterable[str]) -> None:
         """UserError if the core lacks one of these instructions."""

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
+from . import device
 from .errors import UserError
 from .meaning import Meaning
 from .places import folder
@@ -23,6 +24,7 @@ from .table import (
     Insn,
     Isa,
     Operand,
+    Option,
     RegisterClass,
     TableError,
     Timing,
@@ -79,12 +81,14 @@ class _Loader:
     def __init__(self, raw: dict[str, Any], path: Path, digest: str) -> None:
         self.raw, self.path, self.digest = raw, path, digest
         self.registers = _expand(raw["registers"]["gpr"])
-        self.special = tuple(raw["registers"].get("special", ()))
+        self.special = _expand(raw["registers"].get("special", []))
         self.flags = (*raw["flags"]["tracked"], *raw["flags"].get("opaque", ()))
         names = (*self.registers, *self.special, *self.flags)
-        self.slots = {name: index for index, name in enumerate(names)}
+        self.devices = device.read(raw.get("devices", {}))
+        states = [name for each in self.devices.values() for name in each.slots]
+        self.slots = {name: index for index, name in enumerate((*names, *states))}
         limb = raw["limb_bits"]
-        self.widths = tuple(1 if name in self.flags else limb for name in names)
+        self.widths = tuple(1 if name in self.flags else limb for name in self.slots)
         self.wide = {name: tuple(parts) for name, parts in raw.get("wide", {}).items()}
         self.classes = {
             name: _register_class(name, _expand(entry["registers"]), entry.get("limbs", 1))
@@ -107,7 +111,15 @@ class _Loader:
         ((abi_name, abi),) = raw["abi"].items()
         cores = {
             name: Core(
-                name, entry["timing"], entry.get("pc_limbs", 0), self.lacks(entry), tuple(entry.get("lacks", ()))
+                name,
+                entry["timing"],
+                entry.get("pc_limbs", 0),
+                self.lacks(entry),
+                tuple(entry.get("lacks", ())),
+                entry.get("answers", ""),
+                entry.get("devices", {}),
+                entry.get("max_bits", raw["max_bits"]),
+                entry.get("multiple", 1),
             )
             for name, entry in raw["cores"].items()
         }
@@ -134,6 +146,7 @@ class _Loader:
             flags=self.flags,
             opaque=frozenset(raw["flags"].get("opaque", ())),
             interrupt_enable=raw["flags"].get("interrupt_enable"),
+            interrupt_delay=raw["flags"].get("interrupt_delay", 0),
             stack_pointer=stack.get("pointer", ""),
             stack_free=stack.get("free", False),
             abi=Abi(
@@ -146,6 +159,9 @@ class _Loader:
             ),
             timings=self.timings,
             cores=cores,
+            options={
+                name: Option(name, entry["suffix"], entry["note"]) for name, entry in raw.get("options", {}).items()
+            },
             assemblers=tuple(
                 Assembler(
                     entry["name"],
@@ -168,6 +184,7 @@ class _Loader:
                 for entry in raw.get("compilers", ())
             ),
             insns={name: self.insn(name, entry) for name, entry in raw["insn"].items()},
+            devices=self.devices,
             slots=self.slots,
             widths=self.widths,
         )
@@ -199,6 +216,8 @@ class _Loader:
             meaning=lines,
             clobbers=tuple(entry.get("clobbers", ())),
             apart=entry.get("apart", {}),
+            among=entry.get("among", {}),
+            quiet=bits == self.raw.get("quiet_bits") and entry["class"] != "compare",
             control=tuple(entry.get("control", "").split()),
             bits=bits,
             unit=self.raw["code_unit"],
@@ -215,6 +234,8 @@ class _Loader:
             frame=entry.get("frame", ""),
             variable=frozenset(entry.get("variable_time", ())),
             places=self.places(),
+            words=entry.get("words", ""),
+            loads_in=entry.get("loads_in", 1),
         )
 
     @functools.cache  # noqa: B019  (one loader lives as long as its table)
@@ -291,7 +312,7 @@ def _check(insn: Insn, isa: Isa) -> None:
 
     if insn.bits % (8 * insn.unit):
         refuse(f"{insn.bits} bits are no whole number of units of {insn.unit} bytes")
-    for flag in (*insn.clobbers, *(insn.control[1:2] if insn.control[:1] == ("branch",) else ())):
+    for flag in (*insn.clobbers, *(insn.control[1:2] if insn.control[:1] in {("branch",), ("when",)} else ())):
         if flag not in isa.flags:
             refuse(f"{flag} is no flag")
     if insn.control[:1] == ("return",) and isa.abi.link and len(insn.control) < 2:

@@ -7,6 +7,7 @@ chance is involved: the same tree gives the same file.
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable, Iterator, Sequence
 
 import click
@@ -16,10 +17,12 @@ from . import answers, measure, methods
 from .compile import compile_plan
 from .contract import OPS
 from .errors import UserError
+from .idioms import idioms
 from .kernel import TIMES
 from .methods import Parameter
+from .options import time_option
 from .record import save
-from .table import Isa
+from .table import Core, Isa
 from .tables import isa
 
 Given = dict[str, str]  # parameters by name
@@ -38,26 +41,29 @@ def tries(limbs: int) -> int:
     return 200 if limbs < 24 else 80 if limbs < 40 else 30
 
 
-def cost(which: Isa, op: str, limbs: int, method: str, parameters: Given, *, goal: str = "speed") -> int | None:
-    """Cycles of the body, or of a call where that is the goal, on the default core; None if it cannot be compiled:
-    registers or reach do not suffice."""
-    known = functools.partial(answers.of_part, which)
+def cost(
+    which: Isa, op: str, limbs: int, method: str, parameters: Given, *, goal: str = "speed", core: Core | None = None
+) -> int | None:
+    """Cycles of the body, or of a call where that is the goal, on a core, or else the default one; None if it cannot be
+    compiled: registers or reach do not suffice."""
+    core = core or which.core(which.default_core)
+    known = functools.partial(answers.of_part, which, core=core)
     try:
-        compiled = compile_plan(methods.plan(op, limbs, method, parameters, known), which, goal)
+        compiled = compile_plan(methods.plan(op, limbs, method, parameters, known), which, goal, core)
     except UserError:
         return None
-    price = measure.price(compiled, which.core(which.default_core))
+    price = measure.price(compiled, core)
     return price.body if goal == "speed" else price.call
 
 
-def body(which: Isa, op: str, limbs: int, method: str, given: Given) -> int:
+def body(which: Isa, op: str, limbs: int, method: str, given: Given, *, core: Core | None = None) -> int:
     """Cycles of the body, `NEVER` for what cannot be compiled."""
-    return cost(which, op, limbs, method, given) or NEVER
+    return cost(which, op, limbs, method, given, core=core) or NEVER
 
 
-def row(which: Isa, op: str, limbs: int, method: str, given: Given) -> answers.Row:
+def row(which: Isa, op: str, limbs: int, method: str, given: Given, *, core: Core | None = None) -> answers.Row:
     """Parameters that can be compiled, as an answer."""
-    costs = {name: cost(which, op, limbs, method, given, goal=goal) or NEVER for goal, name in TIMES.items()}
+    costs = {name: cost(which, op, limbs, method, given, goal=goal, core=core) or NEVER for goal, name in TIMES.items()}
     return {**given, **costs}
 
 
@@ -143,38 +149,48 @@ def tuned(limbs: int, method: str, before: Given, price: Price) -> Found:
     return found
 
 
-def best(which: Isa, op: str, limbs: int, names: Sequence[str], before: dict[str, Found]) -> dict[str, Found]:
+def best(
+    which: Isa, op: str, limbs: int, names: Sequence[str], before: dict[str, Found], *, core: Core | None = None
+) -> dict[str, Found]:
     """By method, (cycles of the body, parameters) of the best kernel found; `before`: the answers for the size below.
 
-    Parameters are searched only for methods that are not far behind without.
+    Parameters are searched only for methods that are not far behind without; where the idioms know some to start with,
+    these are tried.
     """
-    found = {method: (body(which, op, limbs, method, EMPTY), EMPTY) for method in names}
+    found = {method: (body(which, op, limbs, method, EMPTY, core=core), EMPTY) for method in names}
     limit = HOPELESS * min(cycles for cycles, _ in found.values())
     for method, (cycles, _) in found.items():
         if methods.points(method, limbs) != [EMPTY] or (methods.method(method).PARAMETERS and cycles <= limit):
             known = before.get(method, (0, EMPTY))[1]
-            found[method] = tuned(limbs, method, known, functools.partial(body, which, op, limbs, method))
+            price = functools.partial(body, which, op, limbs, method, core=core)
+            own = [(price(given), given) for given in idioms(which).starts(method, op, limbs)]
+            found[method] = min(own, key=operator.itemgetter(0)) if own else tuned(limbs, method, known, price)
     return {method: one for method, one in found.items() if one[0] < NEVER}
 
 
 @click.command()
 @click.option("--isa", "name", required=True, help="Instruction set.")
+@click.option("--core", "core_name", help="Core to look for answers of its own for.  [default: the default one]")
+@time_option
 @click.option("--method", "names", multiple=True, help="Only these methods; what is known of others stays.")
 @click.option("--least", default=16, show_default=True, help="Smallest size in bits.")
 @click.option("--most", default=512, show_default=True, help="Largest size in bits.")
-def main(name: str, names: tuple[str, ...], least: int, most: int) -> None:
+def main(name: str, core_name: str | None, names: tuple[str, ...], *, allow_variable_time: bool, **sizes: int) -> None:
     """Search, and write the answers' file."""
     which = isa(name)
+    core = which.core(core_name or which.default_core)
+    core = which.at_any_time(core) if allow_variable_time else core
+    lengths = range(sizes["least"] // which.limb_bits, sizes["most"] // which.limb_bits + 1)
     for op in OPS:
         chosen = [m for m in methods.names(op) if not methods.searched(m) and (not names or m in names)]
         found: dict[int, dict[str, Found]] = {}
-        for limbs in track(range(least // which.limb_bits, most // which.limb_bits + 1), description=f"{name}, {op}"):
-            found[limbs] = best(which, op, limbs, chosen, found.get(limbs - 1, {})) if chosen else {}
+        for limbs in track(lengths, description=f"{name}, {op}"):
+            found[limbs] = best(which, op, limbs, chosen, found.get(limbs - 1, {}), core=core) if chosen else {}
         for method in chosen:
             known = {limbs: all_found[method][1] for limbs, all_found in found.items() if method in all_found}
-            rows = {limbs * which.limb_bits: [row(which, op, limbs, method, given)] for limbs, given in known.items()}
-            save(which, method, op, rows)
-    click.echo(f"wrote {answers.path(which)}")
+            rows = {n * which.limb_bits: [row(which, op, n, method, given, core=core)] for n, given in known.items()}
+            save(which, method, op, rows, core)
+    click.echo(f"wrote {answers.path(which, core)}")
 
 
 if __name__ == "__main__":

@@ -1,11 +1,13 @@
 """What a debugger needs to find its way out of a function: where the frame ends, and where registers were saved.
 
-The instructions that save, restore or move the stack pointer are executed on a machine whose registers hold marks, so
-that what they do to the frame is what the table says they do.
+The instructions that save, restore or move the stack pointer are executed on a machine whose registers hold marks at
+first, so that what they do to the frame is what the table says they do; moves are too, for a register may be saved by
+way of another one.  What any other instruction writes is no mark.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 from . import frame
@@ -19,11 +21,20 @@ SIZE = 1 << 13  # bytes of the stack
 
 
 def directives(lines: Sequence[Line], isa: Isa) -> list[list[str]]:
-    """For each line the `.cfi` directives that stand behind it; none where the ABI asks for none."""
+    """For each line the `.cfi` directives that stand behind it; none where the ABI asks for none.
+
+    A function that is called begins with a frame of its own.
+    """
     if not isa.abi.cfi:
         return [[] for _ in lines]
-    unwinder = _Unwinder(isa)
-    return [unwinder.after(line.instr) for line in lines]
+    called = {line.target for line in lines if line.instr.insn.control == ("call",)}
+    unwinder, found = _Unwinder(isa), []
+    for line, following in itertools.zip_longest(lines, lines[1:]):
+        found.append(unwinder.after(line.instr))
+        if following and not called.isdisjoint(following.labels):
+            found[-1] += [".cfi_endproc", ".cfi_startproc"]
+            unwinder = _Unwinder(isa)
+    return found
 
 
 class _Unwinder:
@@ -35,16 +46,20 @@ class _Unwinder:
         self.top = SIZE // 2
         self.machine.set_wide(self.machine.stack, self.top)
         self.marks = {MARK + isa.slots[name]: name for name in isa.registers if name in isa.abi.saved}
+        for mark, name in self.marks.items():
+            self.machine.slots[isa.slots[name]] = mark
         self.saved: dict[str, int] = {}  # register -> address
 
     def after(self, instr: Instr) -> list[str]:
         """What has changed."""
-        insn = instr.insn
-        if insn.control or not (insn.frame or frame.moves_stack(insn, self.isa)):
+        insn, machine, isa = instr.insn, self.machine, self.isa
+        if insn.control:
             return []
-        machine, isa = self.machine, self.isa
-        for mark, name in self.marks.items():
-            machine.slots[isa.slots[name]] = mark
+        if not (insn.frame or insn.kind == "move" or frame.moves_stack(insn, isa)):
+            for name in frame.outputs(insn):
+                for slot in instr.places(isa)[name]:
+                    machine.slots[slot] = 0
+            return []
         before = self.pointer
         instr.meaning(isa).run(machine)
         found = []

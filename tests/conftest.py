@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 
 from sqgen import kernel as kernel_module
-from sqgen import programs
+from sqgen import methods, programs
 from sqgen.compile import Compiled, compile_plan
 from sqgen.contract import Contract
 from sqgen.errors import Exit, UserError
+from sqgen.idioms import idioms
 from sqgen.kernel import Kernel
 from sqgen.methods import plan
 from sqgen.oracles import OracleMissing
@@ -52,6 +53,11 @@ def pytest_runtest_call(item: pytest.Item):  # type: ignore[no-untyped-def]
 @functools.cache
 def avr() -> Isa:
     return isa("avr")
+
+
+def formed(name: str, op: str) -> bool:
+    """Whether the method can do an operation, and AVR's idioms know its steps."""
+    return methods.does(name, op) and idioms(avr()).forms(plan(op, 8, name, {}), core())
 
 
 @functools.cache

@@ -7,7 +7,7 @@ import functools
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from conftest import avr, compiled, contract, core
+from conftest import avr, compiled, contract, core, formed
 from handwritten import NAMES, Foreign, foreign
 
 from sqgen import check, methods
@@ -15,7 +15,7 @@ from sqgen.contract import OPS
 from sqgen.encode import EncodeError, Instr, assemble, disassemble
 from sqgen.errors import Exit, UserError
 
-METHODS = [(op, name) for op in OPS for name in methods.names(op)]
+METHODS = [(op, name) for op in OPS for name in methods.names(op) if formed(name, op)]
 FORMS = [
     *METHODS,
     ("sqr", "sbd sums=memory"),

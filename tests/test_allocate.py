@@ -181,3 +181,27 @@ def test_what_arrives_in_a_register_that_is_not_there_for_limbs_is_moved_at_once
     verify(function, done)
     there = allocate(function, {}, {}, {meeting("g", "give", 0): "r16"})
     assert [op.insn for op in there.ops] == ["rcall", "store"]
+
+
+def test_what_has_no_home_waits_nearby_before_it_waits_in_memory_and_places_are_used_again() -> None:
+    """One register, two places nearby: three limbs in turn, the first of which is gone when the third comes."""
+    build = Builder(avr())
+    build.mark("nearby", "near", 2)
+    one, two, three = (build.limb(name) for name in ("one", "two", "three"))
+    build.emit("ldi", one, 1)
+    build.emit("ldi", two, 2)
+    build.memory("store", one, Memory("r", 0))
+    build.emit("ldi", three, 3)
+    build.memory("store", two, Memory("r", 1))
+    build.memory("store", three, Memory("r", 2))
+    before = Function("", tuple(build.ops), ("r16",))
+    after = allocate(before, {}, {})
+    verify(before, after)
+    moves = [(op.insn, str(op.args[1])) for op in after.ops if "near" in str(op.args[1])]
+    assert moves == [
+        ("store", "near[0]"),
+        ("store", "near[1]"),
+        ("load", "near[0]"),
+        ("store", "near[0]"),
+        *(("load", f"near[{place}]") for place in (1, 0)),
+    ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 
 import pytest
@@ -68,3 +69,19 @@ def test_what_an_order_leaves_out_comes_at_its_end() -> None:
     plan = methods.plan("sqr", 3, "free-order", {"order": "0.2 0.1"})
     assert [(cell.i, cell.j) for cell in plan.products()][:2] == [(0, 2), (0, 1)]
     assert {(cell.i, cell.j) for cell in plan.products()} == {(i, j) for j in range(3) for i in range(j + 1)}
+
+
+@pytest.mark.parametrize("op", ["sqr", "mul"])
+def test_sums_of_five_rows_wait_on_the_stack_and_a_column_is_five_products_two_loads_and_a_store(op: str) -> None:
+    """research/arm_kernels.md, M4 idea 11: five products for nine cycles; here without r9."""
+    lines = compiled(op, 32, "row-blocks", rows="5", early="3").lines
+    kinds = " ".join(line.instr.insn.kind for line in lines)
+    assert len(re.findall("(?=store load load mul mul mul mul mul store)", kinds)) >= 30
+
+
+@pytest.mark.parametrize("op", ["sqr", "mul"])
+@pytest.mark.parametrize("limbs", [6, 11, 17])
+def test_what_waits_on_the_stack_is_proved_too(op: str, limbs: int) -> None:
+    kernel = made(op, 32 * limbs, "row-blocks", rows="5", early="2")
+    assert kernel.verdict.proved and kernel.verdict.stack > 4 * 8
+    assert "r9" not in kernel.compiled.written

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import json
-import random
 import re
 import subprocess
 from pathlib import Path
 
 import jsonschema  # type: ignore[import-untyped]
 import pytest
-from arm import arm, made
+from arm import arm, assemble, made
 from conftest import TESTS
+from flips import passed
 
-from sqgen import check, emit, judging, methods, objects, programs, report
+from sqgen import check, emit, judging, methods, objects, report
 from sqgen import kernel as kernel_module
 from sqgen.encode import Instr
 from sqgen.errors import Exit, UserError
 from sqgen.forward import prove_forward
-from sqgen.interpret import call, counterexample, operands, trace
+from sqgen.interpret import call, operands, trace
 from sqgen.kernel import Kernel
 from sqgen.oracles import OracleMissing
 from sqgen.plan import Plan
@@ -35,7 +35,7 @@ def formed(plan: Plan) -> bool:
 
 
 METHODS = [(op, name) for op in ("sqr", "mul") for name in methods.names(op) if formed(methods.plan(op, 8, name, {}))]
-REQUESTS = [(op, bits, name) for op, name in METHODS for bits in (64, 96, 128, 224, 256)]
+REQUESTS = [(op, bits, name) for op, name in METHODS for bits in (32, 64, 96, 128, 224, 256)]
 
 
 def of(request: tuple[str, int, str]) -> Kernel:
@@ -84,13 +84,6 @@ def test_loads_that_follow_each_other_share_a_cycle_and_an_address_that_was_just
     assert cycles("cortex-m0", ("r2", "r1"), ("r3", "r1")) == [2, 2]
 
 
-def assemble(kernel: Kernel, folder: Path, assembler: str) -> Path:
-    """The object file of a kernel's `.S`."""
-    (folder / "kernel.S").write_text(emit.assembly(kernel))
-    programs.assemble(folder / "kernel.S", folder / "kernel.o", arm(), kernel.spec.core, assembler)
-    return folder / "kernel.o"
-
-
 @pytest.mark.simulator
 @pytest.mark.parametrize("assembler", ["GNU", "LLVM"])
 @pytest.mark.parametrize("core", CORES)
@@ -135,28 +128,12 @@ def test_the_header_says_what_a_caller_needs() -> None:
 
 @pytest.mark.parametrize("request_", [("sqr", 128, "product-scanning"), ("mul", 96, "product-scanning")])
 def test_what_the_proof_lets_pass_after_a_bit_was_flipped_still_multiplies(request_: tuple[str, int, str]) -> None:
-    kernel = of(request_)
-    contract, core, image = kernel.spec.contract, kernel.spec.core, kernel.compiled.image
-    passed = 0
-    for bit in random.Random(0).sample(range(8 * len(image)), 200):
-        mutant = bytearray(image)
-        mutant[bit // 8] ^= 1 << bit % 8
-        if prove(bytes(mutant), contract, core).proved:
-            passed += 1
-            assert counterexample(bytes(mutant), contract, core) is None
-    assert passed < 20  # factors swapped, registers that nobody uses
+    assert passed(of(request_), 200) < 20  # factors swapped, registers that nobody uses
 
 
 def test_r9_is_left_alone() -> None:
     for op, name in METHODS:
         assert "r9" not in of((op, 256, name)).compiled.written
-
-
-@pytest.mark.parametrize("core", ["cortex-m0", "cortex-m0plus", "cortex-m23", "cortex-m3"])
-def test_a_core_without_umaal_is_refused(core: str) -> None:
-    with pytest.raises(UserError, match=f"{core} has no UMAAL instruction") as caught:
-        spec("arm", 128, core=core)
-    assert caught.value.code == Exit.LIMITS
 
 
 def test_a_size_is_a_multiple_of_32_bits() -> None:
@@ -195,8 +172,8 @@ def test_check_runs_a_written_kernel_in_unicorn_and_says_that_it_counts_no_cycle
     assert caught.value.code == Exit.DISAGREES
 
 
-# Cycles of a call, at most: the bounds that the project set itself for cortex-m4.  Of 256 and 1024 bits, which it does
-# not reach without r9, what is reached.
+# Cycles of a call, at most: the bounds that the project set itself for cortex-m4.  Of 256 bits, which it does not reach
+# without r9, what is reached.
 AT_MOST = {
     ("sqr", 128): 44,
     ("sqr", 160): 60,
@@ -205,7 +182,7 @@ AT_MOST = {
     ("sqr", 256): 113,
     ("sqr", 384): 275,
     ("sqr", 512): 420,
-    ("sqr", 1024): 1335,
+    ("sqr", 1024): 1290,
     ("mul", 256): 165,
 }
 
@@ -231,3 +208,122 @@ def test_the_manifest_is_what_the_schema_says(op: str, bits: int, core: str) -> 
     jsonschema.validate(found, schema)
     assert {"m4", "m7", "m33", "m55"} == found["cycles_by_timing"].keys()
     assert not any(column["confirmed_by"] for column in found["cycles_by_timing"].values())
+
+
+# Cycles of a call, at most, where words may wait in the registers of the floating point unit.
+WITH_FPU = {("sqr", 256): 111, ("sqr", 384): 217}
+
+
+@pytest.mark.simulator
+@pytest.mark.parametrize(("op", "bits"), [*WITH_FPU, ("mul", 256), ("sqr", 1024)])
+def test_with_fpu_words_wait_in_its_registers_and_the_kernel_is_right_in_unicorn(op: str, bits: int) -> None:
+    without, kernel = made(op, bits), kernel_module.make(spec("arm", bits, op=op, parameters={"fpu": "1"}))
+    assert kernel.spec.core.name == "cortex-m4.fpu"
+    assert kernel.price.call <= min(WITH_FPU.get((op, bits), without.price.call), without.price.call)
+    assert "vmov_in" not in kernel_module.compiled_insns(without.compiled)
+    what = kernel.compiled.image, kernel.spec.contract, kernel.spec.core
+    assert check.run(*what, runs=40).paths == 1
+    if bits <= 256:
+        assert prove_forward(*what).proved
+
+
+@pytest.mark.simulator
+@pytest.mark.parametrize("assembler", ["GNU", "LLVM"])
+@pytest.mark.parametrize("core", CORES)
+def test_a_file_with_fpu_assembles_and_says_what_it_does_to_interrupts(
+    core: str, assembler: str, tmp_path: Path
+) -> None:
+    kernel = kernel_module.make(spec("arm", 384, core=core, parameters={"fpu": "1"}))
+    assert "vmov_in" in kernel_module.compiled_insns(kernel.compiled)
+    assert objects.read(assemble(kernel, tmp_path, assembler), arm(), None).body == kernel.compiled.image
+    assert "CONTROL.FPCA" in emit.header(kernel)
+    assert "CONTROL.FPCA" not in emit.header(made("sqr", 384, core=core))
+    again = spec("arm", 384, core=kernel.spec.core.name)
+    assert kernel_module.make(again).sha256 == kernel.sha256
+
+
+def test_fpu_is_refused_where_there_is_none_and_is_one_or_nothing() -> None:
+    with pytest.raises(UserError, match="cores that may have it: cortex-m4, cortex-m7") as caught:
+        spec("arm", 128, core="cortex-m3", parameters={"fpu": "1"})
+    assert caught.value.code == Exit.LIMITS
+    with pytest.raises(UserError, match="'fpu' is 0 or 1, not '2'"):
+        spec("arm", 128, parameters={"fpu": "2"})
+    assert spec("arm", 128, parameters={"fpu": "0"}).core.name == "cortex-m4"
+
+
+@pytest.mark.parametrize("op", ["sqr", "mul"])
+def test_the_bytes_of_loops_do_not_grow_with_the_size(op: str) -> None:
+    for rest in range(4):
+        sizes = {made(op, 32 * (limbs + rest), "row-loops").size for limbs in (8, 16, 32, 64)}
+        assert len(sizes) == 1 and sizes.pop() < 900
+    assert made(op, 4096, "row-loops").size == made(op, 1024, "row-loops").size
+
+
+@pytest.mark.parametrize("op", ["sqr", "mul"])
+@pytest.mark.parametrize("limbs", [*range(2, 20), 31])
+def test_loops_are_right_for_every_number_of_limbs_that_is_left_over(op: str, limbs: int) -> None:
+    kernel = made(op, 32 * limbs, "row-loops")
+    what = kernel.compiled.image, kernel.spec.contract, kernel.spec.core
+    for values in operands(kernel.spec.contract, 12):
+        assert call(*what, values) == values[0] * values[-1]
+    if limbs < 10:
+        assert prove_forward(*what).proved
+
+
+def test_the_goal_of_size_at_1024_bits_is_reached() -> None:
+    """The bounds that the project set itself: under 900 bytes, at no more than twice the unrolled cycles."""
+    small = kernel_module.make(spec("arm", 1024, goal="size"))
+    assert small.size < 900 and small.price.call <= 2 * made("sqr", 1024).price.call
+    assert small.compiled.plan.method == "row-loops"
+
+
+def test_loops_are_refused_on_an_instruction_set_that_has_none() -> None:
+    with pytest.raises(UserError, match="'row-loops' is made of loops that sqgen cannot form on avr; take "):
+        kernel_module.make(spec("avr", 64, method="row-loops"))
+
+
+@pytest.mark.simulator
+@pytest.mark.parametrize(("op", "method"), [("sqr", "karatsuba-squaring"), ("mul", "karatsuba")])
+@pytest.mark.parametrize(("limbs", "levels"), [(8, 1), (9, 1), (10, 1), (16, 2), (32, 1), (33, 1)])
+def test_karatsubas_method_calls_parts_that_are_formed_by_word_balance(
+    op: str, method: str, limbs: int, levels: int
+) -> None:
+    ways = {"levels": str(levels), "leaf": "row-blocks", "parts": "calls", "recombine": "unrolled"}
+    kernel = made(op, 32 * limbs, method, **ways)
+    what = kernel.compiled.image, kernel.spec.contract, kernel.spec.core
+    report = check.run(*what, runs=30)
+    assert (report.paths, report.stack) == (1, kernel.verdict.stack)
+    assert {"bl", "umaal"} <= {*kernel_module.compiled_insns(kernel.compiled)}
+    if limbs < 11:
+        assert prove_forward(*what).proved
+
+
+@pytest.mark.simulator
+@pytest.mark.parametrize("op", ["sqr", "mul"])
+def test_4096_bits_are_by_calls_and_faster_than_by_loops(op: str) -> None:
+    kernel = made(op, 4096)
+    assert kernel.price.call < made(op, 4096, "row-loops").price.call
+    assert kernel.size < 32 * 1024
+    assert check.run(kernel.compiled.image, kernel.spec.contract, kernel.spec.core, runs=6).paths == 1
+
+
+def test_a_core_may_have_a_largest_size_of_its_own() -> None:
+    assert spec("arm", 4096).contract.limbs == 128
+    with pytest.raises(UserError, match="2080 is out of range; kernels for cortex-m3 go to 2048 bits"):
+        spec("arm", 2080, core="cortex-m3")
+
+
+@pytest.mark.parametrize("core", ["cortex-m0", "cortex-m3", "cortex-m4"])
+@pytest.mark.parametrize("bits", [32, 96, 128])
+@pytest.mark.parametrize("op", ["sqr", "mul"])
+def test_every_method_is_formed_and_proved_or_refused_before(op: str, bits: int, core: str) -> None:
+    verdicts = {name: outcome(op, bits, name, core) for name in methods.names() if methods.does(name, op)}
+    assert Exit.UNPROVED not in verdicts.values() and Exit.OK in verdicts.values(), verdicts
+
+
+def outcome(op: str, bits: int, method: str, core: str) -> Exit:
+    """What becomes of a request."""
+    try:
+        return Exit.OK if made(op, bits, method, core).verdict.proved else Exit.UNPROVED
+    except UserError as error:
+        return Exit(error.code)

@@ -21,6 +21,16 @@ def test_a_kernel_called_from_c_is_right(op: str, bits: int, core: str) -> None:
     assert found == [value[0] * value[-1] for value in values]
 
 
+@pytest.mark.parametrize(
+    ("op", "bits", "method"), [("sqr", 1024, "row-loops"), ("mul", 480, "row-loops"), ("sqr", 1024, "auto")]
+)
+def test_loops_and_sums_on_the_stack_are_right_too(op: str, bits: int, method: str) -> None:
+    kernel = made(op, bits, method)
+    values = list(operands(kernel.spec.contract, 12))
+    found = qemu_arm.run("cortex-m4", emit.all_files(kernel), kernel.spec.symbol, bits // 32, values)
+    assert found == [value[0] * value[-1] for value in values]
+
+
 def test_a_kernel_that_is_wrong_or_writes_beside_its_result_is_seen() -> None:
     kernel = made("sqr", 64, "product-scanning")
     files = emit.all_files(kernel)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import random
+import re
 import subprocess
 import tempfile
 from collections.abc import Sequence
@@ -22,6 +23,7 @@ from sqgen.table import Core, Insn, Operand, OperandValue
 INSNS = sorted(arm().insns)
 STRUCTURED = (0, 1, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFE, 0xFFFFFFFF)
 FORMS = 60  # of each instruction, besides those with all operands the first or the last
+SECOND = ("adds_3", "subs_3", "cmp_r")  # other encodings of what there is a shorter, or an older, one for
 SPAN = 0x3000  # bytes of memory that an instruction may touch, from the emulator's RAM on
 
 
@@ -36,8 +38,7 @@ def pick(operand: Operand, rng: random.Random, place: float) -> OperandValue:
     low, high, scale = operand.low, operand.high, operand.scale
     if operand.kind == "target":
         return (low + round(place * (-2 * low - 1))) * scale + operand.bias
-    first = -(-low // scale)
-    return (first + round(place * (high // scale - first))) * scale
+    return low + round(place * ((high - low) // scale)) * scale
 
 
 @functools.cache
@@ -51,7 +52,7 @@ def forms(name: str) -> tuple[Instr, ...]:
 
 def core_for(insn: Insn) -> Core:
     """The smallest core that has the instruction, so that nothing else is needed."""
-    names = ("cortex-m0", "cortex-m3", "cortex-m4")
+    names = ("cortex-m0", "cortex-m3", "cortex-m4", "cortex-m4.fpu")
     return next(arm().core(name) for name in names if insn.name not in arm().core(name).lacks)
 
 
@@ -59,7 +60,8 @@ def assembled(lines: Sequence[str], core: Core, assembler: str) -> bytes:
     """The bytes that an assembler makes of some lines."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        text = "".join(f"{line}\n" for line in (".syntax unified", ".thumb", *lines))
+        unit = [".fpu fpv4-sp-d16"] if core.name.endswith(unicorn_arm.FPU) else []
+        text = "".join(f"{line}\n" for line in (".syntax unified", ".thumb", *unit, *lines))
         (folder / "code.S").write_text(text)
         programs.assemble(folder / "code.S", folder / "code.o", arm(), core, assembler)
         try:
@@ -77,21 +79,57 @@ def assembled(lines: Sequence[str], core: Core, assembler: str) -> bytes:
 
 @pytest.mark.simulator
 @pytest.mark.parametrize("assembler", ["GNU", "LLVM"])
-@pytest.mark.parametrize("core", ["cortex-m0", "cortex-m3", "cortex-m4"])
+@pytest.mark.parametrize("core", ["cortex-m0", "cortex-m3", "cortex-m4", "cortex-m4.fpu"])
 def test_every_instruction_is_what_the_assembler_makes_of_its_text(core: str, assembler: str) -> None:
     everything = [
         instr
         for name in INSNS
         for instr in forms(name)
-        if core_for(instr.insn).name == core and not any(operand.kind == "target" for operand in instr.insn.operands)
+        if core_for(instr.insn).name == core
+        and not any(operand.kind == "target" for operand in instr.insn.operands)
+        and instr.insn.control[:1] != ("when",)
     ]
     image = assembled([instr.text() for instr in everything], arm().core(core), assembler)
     at = 0
     for instr in everything:
         end = at + instr.insn.size
-        assert image[at:end] == encode(instr), instr.text()
+        assert image[at:end] == encode(instr) or instr.insn.name in SECOND, instr.text()
         at = end
     assert at == len(image)
+
+
+@pytest.mark.simulator
+@pytest.mark.parametrize("name", SECOND)
+def test_an_encoding_that_assemblers_do_not_choose_is_disassembled_as_its_text(name: str, tmp_path: Path) -> None:
+    found = forms(name)
+    (tmp_path / "code.bin").write_bytes(b"".join(encode(instr) for instr in found))
+    command = ["arm-none-eabi-objdump", "-D", "-b", "binary", "-m", "arm", "-M", "force-thumb", "code.bin"]
+    try:
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    except FileNotFoundError:
+        message = "arm-none-eabi-objdump not found; install the Debian package binutils-arm-none-eabi"
+        raise OracleMissing(message) from None
+    rows = re.findall(r"^ +[0-9a-f]+:\t[0-9a-f ]+\t(.*)$", done.stdout, re.MULTILINE)
+    texts = [row.split("@")[0].replace("\t", " ").strip() for row in rows]
+    for name_of, register in (("ip", "r12"), ("sl", "r10"), ("fp", "r11")):
+        texts = [re.sub(rf"\b{name_of}\b", register, text) for text in texts]
+    assert texts == [instr.text() for instr in found]
+
+
+CONDITIONS = [name for name in INSNS if arm().insns[name].control[:1] == ("when",)]
+
+
+@pytest.mark.simulator
+@pytest.mark.parametrize("assembler", ["GNU", "LLVM"])
+@pytest.mark.parametrize("name", CONDITIONS)
+def test_a_condition_is_what_the_assembler_makes_of_it(name: str, assembler: str) -> None:
+    """Of its text, with as many instructions behind it that have its condition, or the opposite one."""
+    insn = arm().insns[name]
+    _, flag, *wanted = insn.control
+    spelled = {("C", "1"): "cs", ("C", "0"): "cc", ("ZF", "1"): "eq", ("ZF", "0"): "ne"}
+    lines = [insn.syntax, *(f"mov{spelled[flag, value]} r0, r1" for value in wanted)]
+    image = assembled(lines, arm().core("cortex-m3"), assembler)
+    assert image == encode(Instr(insn, ())) + len(wanted) * encode(Instr(arm().insns["mov"], ("r0", "r1")))
 
 
 @pytest.mark.simulator
@@ -160,9 +198,10 @@ def test_an_operand_that_its_instruction_cannot_hold_is_refused(name: str, opera
 def state(instr: Instr, rng: random.Random) -> unicorn_arm.State:
     """A machine about to execute the instruction.  Pointers lie in RAM where they are used, anywhere otherwise."""
     share = rng.choice((0.0, 0.5, 1.0))
-    registers = {
-        name: rng.choice(STRUCTURED) if rng.random() < share else rng.getrandbits(32) for name in unicorn_arm.REGISTERS
-    }
+    names = unicorn_arm.REGISTERS
+    if core_for(instr.insn).name.endswith(unicorn_arm.FPU):
+        names += unicorn_arm.SINGLES
+    registers = {name: rng.choice(STRUCTURED) if rng.random() < share else rng.getrandbits(32) for name in names}
     memory = b""
     if touches_memory(instr):
         memory = rng.randbytes(SPAN)

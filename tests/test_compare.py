@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 from commandline import Call, shell
-from conftest import avr, contract, core, missing
+from conftest import avr, contract, core, formed, missing
 
 from sqgen import answers, check, draw_plot, kernel, methods, programs, rows, straight
 from sqgen.allocate import PressureError
@@ -99,7 +99,7 @@ def test_rows_of_sqgen_are_the_kernels_that_the_same_request_makes(op: str) -> N
 @pytest.mark.parametrize("op", OPS)
 def test_every_method_has_the_row_that_a_normal_run_makes(op: str) -> None:
     ours = compared(op).rows()
-    for name in [name for name in methods.names() if methods.does(name, op)]:
+    for name in [name for name in methods.names() if formed(name, op)]:
         made = kernel.make(spec("avr", BITS, op=op, method=name))
         assert (name, made.price.call, made.size) in [(row.method, row.call, row.bytes) for row in ours]
 

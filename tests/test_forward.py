@@ -19,7 +19,8 @@ from test_toy import REQUESTS, made
 from sqgen import forward, interpret
 from sqgen.contract import Contract
 from sqgen.encode import Instr, assemble, decode
-from sqgen.forward import UNIT, Fork, Impossible, Limbs, Machine, Sum, Value, combine, prove_forward
+from sqgen.forward import Machine, prove_forward
+from sqgen.forward_sums import UNIT, Fork, Impossible, Limbs, Sum, Value, combine
 from sqgen.plan import Difference, Plan
 
 SPECIAL = (0, 1, 0x7F, 0x80, 0xFE, 0xFF)
@@ -184,8 +185,8 @@ def test_all_mutants_that_a_run_shows_to_be_wrong_are_refused(name: str) -> None
 class TrueLimbs(Limbs):
     """Limbs that know what they are in one run; every range and form is checked as soon as it is made."""
 
-    def __init__(self, address_bits: int) -> None:
-        super().__init__(address_bits)
+    def __init__(self, address_bits: int, *, masks: bool = False) -> None:
+        super().__init__(address_bits, masks=masks)
         self.numbers: dict[int, Fraction] = {}
 
     def evaluate(self, form: Sum) -> Fraction:

@@ -34,12 +34,12 @@ def test_no_row_beats_another_in_everything(op: str) -> None:
 def test_the_points_of_all_goals_are_beaten_by_no_public_code_in_both_cycles_and_bytes(op: str) -> None:
     fronts = answers.fronts(avr(), op)
     for bits in (128, 160, 192, 224, 256, 384, 512, 768, 1024):
-        others = [other for other in public(avr(), op) if other.bits == bits and other.bytes and not other.signs]
+        others = [other for other in public(avr(), op) if other.bits == bits and other.bytes and not other.leaks]
         for goal in GOALS:
             asked = spec(avr(), bits, op=op, goal=goal)
             best = min(fronts[bits], key=lambda row: kernel.ranked(asked, *costs(row)[:3]))
             body, _, size, _ = costs(best)
-            assert not [other.who for other in others if other.body <= body and (other.bytes or 0) <= size], (
+            assert not [other.who for other in others if other.cycles <= body and (other.bytes or 0) <= size], (
                 bits,
                 goal,
             )

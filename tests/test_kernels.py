@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from conftest import LARGEST, assemble, avr, compiled, contract, core, kernel
+from conftest import LARGEST, assemble, avr, compiled, contract, core, formed, kernel
 
 from sqgen import check, emit, methods, objects
 from sqgen.contract import OPS
@@ -23,7 +23,7 @@ RUNS = 6  # the first six operands are all limbs 0, 1, 7f, 80, fe, ff
 
 # Every size up to 256 bits with one method, and all of them with some other one; the sweep has all with all.
 EVERY_SIZE = [("sqr", bits, "sbd") for bits in (*range(16, 257, 8), 320, 392, 512)]
-FORMS = [(op, name) for op in OPS for name in methods.names() if methods.does(name, op)]
+FORMS = [(op, name) for op in OPS for name in methods.names() if formed(name, op)]
 IN_TURN = [
     (op, bits, name)
     for at, (op, name) in enumerate(FORMS)
@@ -35,7 +35,7 @@ SOME_SIZES = [
     *(("mul", bits, "product-scanning") for bits in (16, 24, 256)),
     *(("mul", bits, "full-operand-caching") for bits in (16, 112, 144, 160, 184, 216)),
     *(("mul", bits, "operand-scanning") for bits in (16, 24, 40)),
-    *(("sqr", 88, method) for method in methods.names() if methods.does(method, "sqr")),
+    *(("sqr", 88, method) for method in methods.names() if formed(method, "sqr")),
     *(("sqr", bits, method) for bits in (16, 24, 40, 136) for method in ("carry-catcher", "lazy-doubling", "su")),
     *(("sqr", bits, "operand-caching") for bits in (16, 160)),
 ]

@@ -17,7 +17,7 @@ from sqgen.spec import spec
 def forgotten(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """No answers are known, and those that are found go to a file of their own."""
     path = tmp_path / "avr.toml"
-    monkeypatch.setattr(answers, "path", lambda isa: path)
+    monkeypatch.setattr(answers, "path", lambda isa, core=None: path)
     return path
 
 
@@ -63,6 +63,6 @@ def test_what_is_found_for_good_is_kept_and_never_lost(
 
 def test_answers_that_cannot_be_kept_are_one_line(sqgen: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    monkeypatch.setattr(answers, "path", lambda isa: tmp_path / "file" / "avr.toml")
+    monkeypatch.setattr(answers, "path", lambda isa, core=None: tmp_path / "file" / "avr.toml")
     refused = sqgen("search --isa avr --method sweeps --least 16 --most 16 --batches 1 --plans 1")
     assert refused.code == Exit.FILE and refused.err.count("\n") == 1

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import re
 import shutil
-import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
 from types import ModuleType
@@ -22,14 +21,27 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 @pytest.fixture
-def pictures() -> ModuleType:
+def pictures(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """tools/pictures.py as a module."""
-    spec = importlib.util.spec_from_file_location("pictures", TOP / "tools" / "pictures.py")
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["pictures"] = module
-    spec.loader.exec_module(module)
-    return module
+    monkeypatch.syspath_prepend(str(TOP / "tools"))
+    return importlib.import_module("pictures")
+
+
+def test_the_words_that_wait_are_balanced(pictures: ModuleType) -> None:
+    """Each product takes what is there, each column leaves with its last word, and nothing is left over."""
+    rows = pictures.balance.rows(128)
+    waiting = [0] * 8
+    for row in rows:
+        assert list(row.waiting) == waiting and waiting[row.column] >= row.taken
+        waiting[row.column] -= row.taken
+        if row.stored:
+            assert not waiting[row.column]
+        else:
+            waiting[row.column] += 1
+            waiting[row.column + 1] += row.name != "zero"
+    assert not any(waiting)
+    assert sorted(row.column for row in rows if row.stored) == list(range(8))
+    assert sum(bool(row.text) and not row.stored for row in rows) == 16
 
 
 def test_nothing_is_stale(pictures: ModuleType) -> None:

@@ -7,14 +7,14 @@ Forms of methods made of parts are in test_parts.py.
 from __future__ import annotations
 
 import pytest
-from conftest import LARGEST, kernel
+from conftest import LARGEST, formed, kernel
 
 from sqgen import check, emit, methods
 from sqgen.allocate import PressureError
 from sqgen.contract import OPS
 
 FORMS = [
-    *((op, name, "") for op in OPS for name in methods.names() if methods.does(name, op)),
+    *((op, name, "") for op in OPS for name in methods.names() if formed(name, op)),
     ("sqr", "sbd", "sums=memory"),
     ("sqr", "carry-catcher", "d=3"),
     ("sqr", "lazy-doubling", "d=4"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import balance
 import click
 
 from sqgen import draw_svg, methods
@@ -28,6 +29,20 @@ Made by `make pictures` from the schedules: the words are the first three senten
 in column i + j, column 0 on the right. Colours are blocks, numbers the order of visits; in a square, discs count twice
 and rings once. Below the cells lies the result, each limb in the colour of the block that stores it last. Keys in
 brackets are those of [the bibliography](bibliography.md).
+"""
+
+
+BALANCE = """## Word balance
+
+How a product is added where one instruction takes two words along, UMAAL on Cortex-M: `r1:r0 = a * b + r0 + r1`, which
+never runs over. In each column wait words whose sum is what the column holds. UMULL makes of a product two of them;
+UMAAL takes any two words of its column, and leaves one there and one in the column above. A column is done when one
+word is left, whatever the order: no carry, no flag. A square has a second set of columns, for the sum that is doubled:
+its words are multiplied by 2, and that product is added like any other.
+
+![A 96-bit multiplication, each instruction with the words that wait in each column](pictures/word-balance.svg)
+
+`sqgen --isa arm --bits 96 --op mul --dump code` is what it shows.
 """
 
 
@@ -73,7 +88,8 @@ def files() -> dict[Path, str]:
     for op in reversed(OPS):
         parts += [f"## {TITLES[op]}\n", *(entry(name) for name in methods.names() if operation(name) == op)]
     pictures = {DOCS / "pictures" / f"{name}.svg": draw_svg.svg(plan_of(name)) for name in methods.names()}
-    return {DOCS / "methods.md": "\n".join(parts), **pictures}
+    pictures[DOCS / "pictures" / "word-balance.svg"] = balance.svg()
+    return {DOCS / "methods.md": "\n".join([*parts, BALANCE]), **pictures}
 
 
 def stale() -> list[Path]:

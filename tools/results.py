@@ -1,32 +1,34 @@
-"""The parts of the README that the program computes: the example run, and the figures of `sweep.py` beside others'.
+"""The parts of the README that the program computes: the example run, and the figures of `figures.py` beside others'.
 
-python tools/results.py            print the table of results
+python tools/results.py            print the tables of results
 python tools/results.py --write    put all parts into README.md and docs/search.md, between their markers
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 import click
-from sweep import known
+from figures import SURVEYS, Figures, Job, known
 
 from sqgen.idioms import idioms
 from sqgen.kernel import make
-from sqgen.public import Public, public
+from sqgen.public import public
 from sqgen.report import OPERATION, kernel_table
 from sqgen.spec import spec
 from sqgen.tables import isa
 
 TOP = Path(__file__).resolve().parent.parent
 RESULTS = "<!-- results: made by `make results` -->", "<!-- end of results -->"
+CORTEX = "<!-- cortex: made by `make results` -->", "<!-- end of cortex -->"
 FOUND = "<!-- found: made by `make results` -->", "<!-- end of found -->"
 EXAMPLE = "<!-- example: made by `make results` -->", "<!-- end of example -->"
 SIZES = {
     "sqr": (64, 96, 128, 160, 192, 224, 256, 384, 512, 768, 1024),
     "mul": (48, 64, 80, 96, 128, 160, 192, 224, 256, 384, 512, 768, 1024),
 }
+CORTEX_SIZES = {"sqr": (128, 160, 192, 224, 256, 384, 512, 1024, 2048), "mul": (128, 256, 512, 1024)}
 
 
 def example() -> str:
@@ -36,40 +38,63 @@ def example() -> str:
     return "\n" + "".join(f"    {line}".rstrip() + "\n" for line in kernel_table(kernel, files).splitlines())
 
 
+def markdown(heads: str, rows: Iterable[str]) -> str:
+    """A table between empty lines."""
+    lines = [heads, "| --- " * (heads.count("|") - 1) + "|", *rows]
+    return "\n" + "\n".join(lines) + "\n\n"
+
+
 def table() -> str:
     """Markdown: what our kernels cost, the best known of others, the difference, the command that makes ours again."""
-    rows = [
+    return markdown(
         "| | bits | body | bytes | stack | method | best public code | | with branches on signs | | repeat with |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
-    ]
-    for ours in known():
-        if ours.bits in SIZES[ours.op]:
-            others = [other for other in public(isa("avr"), ours.op) if other.bits == ours.bits]
-            cells = [cell for signs in (False, True) for cell in beside(ours.body, others, signs=signs)]
-            rows.append(
-                f"| {OPERATION[ours.op]} | {ours.bits} | **{ours.body}** | {ours.bytes} | {ours.stack}"
-                f" | {ours.method} | {' | '.join(cells)} | `{ours.command}` |"
-            )
-    return "\n" + "\n".join(rows) + "\n\n"
+        (
+            f"| {OPERATION[ours.op]} | {ours.bits} | **{ours.body}** | {ours.bytes} | {ours.stack}"
+            f" | {ours.method} | {beside('avr', ours)} | {beside('avr', ours, leaks=True)} | {again('avr', ours)} |"
+            for ours in known(SURVEYS["avr"])
+            if ours.bits in SIZES[ours.op]
+        ),
+    )
 
 
-def beside(body: int, others: Sequence[Public], *, signs: bool) -> tuple[str, str]:
-    """The fastest of others, and by how much ours differs."""
-    best = next((other for other in others if other.signs == signs), None)
+def cortex() -> str:
+    """Markdown: the same for Cortex-M, core by core."""
+    return markdown(
+        "| core | | bits | call | bytes | stack | method | best public code | | repeat with |",
+        (
+            f"| {ours.core} | {OPERATION[ours.op]} | {ours.bits} | **{ours.call}** | {ours.bytes} | {ours.stack}"
+            f" | {ours.method} | {beside('arm', ours)} | {again('arm', ours)} |"
+            for ours in known(SURVEYS["arm"])
+            if ours.bits in CORTEX_SIZES[ours.op]
+        ),
+    )
+
+
+def again(name: str, ours: Figures) -> str:
+    """The command that makes a kernel again."""
+    return f"`{Job(name, ours.core, ours.op, ours.bits).command}`"
+
+
+def beside(name: str, ours: Figures, *, leaks: bool = False) -> str:
+    """The fastest of others, and by how much ours differs: two cells."""
+    others = public(isa(name), ours.op, isa(name).core(ours.core))
+    best = next((each for each in others if each.bits == ours.bits and bool(each.leaks) == leaks), None)
     if best is None:
-        return "", ""
-    return f"{best.body}, {best.who}, {best.basis}", f"{100 * (body - best.body) / best.body:+.1f} %"
+        return " | "
+    own = ours.body if best.counts == "body" else ours.call
+    return f"{best.cycles}, {best.who}, {best.basis} | {100 * (own - best.cycles) / best.cycles:+.1f} %"
 
 
 def floors() -> str:
     """Markdown: our squarings beside the floor of schoolbook squaring."""
-    rows = ["| bits | method | body | floor | above | call | bytes |", "| --- | --- | --- | --- | --- | --- | --- |"]
-    for ours in known():
+    avr = isa("avr")
+    rows = []
+    for ours in known(SURVEYS["avr"]):
         if ours.op == "sqr" and ours.bits % 32 == 0 and ours.bits <= 256:
-            floor = sum(idioms(isa("avr")).floor("sqr", ours.bits // 8).values())
+            floor = sum(idioms(avr).floor("sqr", ours.bits // 8, avr.core(avr.default_core)).values())
             figures = f"{ours.body} | {floor} | {ours.body - floor:+} | {ours.call} | {ours.bytes}"
             rows.append(f"| {ours.bits} | {ours.method} | {figures} |")
-    return "\n" + "\n".join(rows) + "\n\n"
+    return markdown("| bits | method | body | floor | above | call | bytes |", rows)
 
 
 def between(text: str, markers: tuple[str, str], content: str) -> str:
@@ -79,8 +104,10 @@ def between(text: str, markers: tuple[str, str], content: str) -> str:
 
 
 def filled(text: str) -> str:
-    """The README with both parts fresh."""
-    return between(between(text, EXAMPLE, example()), RESULTS, table())
+    """The README with all parts fresh."""
+    for markers, part in ((EXAMPLE, example), (RESULTS, table), (CORTEX, cortex)):
+        text = between(text, markers, part())
+    return text
 
 
 def found(text: str) -> str:
@@ -91,13 +118,13 @@ def found(text: str) -> str:
 @click.command()
 @click.option("--write", is_flag=True, help="Put them into README.md and docs/search.md.")
 def main(*, write: bool) -> None:
-    """Print the table of results."""
+    """Print the tables of results."""
     if write:
         for name, fill in (("README.md", filled), ("docs/search.md", found)):
             path = TOP / name
             path.write_text(fill(path.read_text()))
     else:
-        click.echo(table())
+        click.echo(table() + cortex())
 
 
 if __name__ == "__main__":

@@ -1,86 +1,28 @@
-"""Every size: `docs/sweep.csv`, our fastest kernels as simavr counts them, and `docs/sweep.svg`, beside public code.
+"""Every size: our fastest kernels, each made, proved and run in the simulator, and a plot beside public code.
 
 python tools/sweep.py                         draw the plot from the figures that are there
-python tools/sweep.py --measure               all sizes anew: each made, proved, run in simavr; takes minutes
-python tools/sweep.py --measure --least 256 --most 384
+python tools/sweep.py --measure               all sizes anew, `docs/sweep.csv` and its like; takes minutes
+python tools/sweep.py --measure --isa arm --least 256 --most 384
 """
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import dataclass
 
 import click
+from figures import DOCS, SURVEYS, Figures, known, measured, write
 from rich.progress import track
 
-from sqgen import check
 from sqgen.contract import OPS
-from sqgen.kernel import make
 from sqgen.public import Public, public
 from sqgen.report import OPERATION
-from sqgen.spec import spec
 from sqgen.svg import COLOURS, fixed, template
 from sqgen.tables import isa
 
-DOCS = Path(__file__).resolve().parent.parent / "docs"
-FIGURES, PLOT = DOCS / "sweep.csv", DOCS / "sweep.svg"
-SIZES = range(16, 1025, 8)
-RUNS = 40  # operands tried in the simulator
-
-
-@dataclass(frozen=True)
-class Figures:
-    """What the fastest kernel of a size costs: cycles of body and call, bytes of code and of stack."""
-
-    op: str
-    bits: int
-    method: str
-    body: int
-    call: int
-    bytes: int
-    stack: int
-
-    @property
-    def command(self) -> str:
-        """What makes the kernel again."""
-        return "sqgen --isa avr" + (f" --op {self.op}" if self.op != OPS[0] else "") + f" --bits {self.bits}"
-
-
-def measured(job: tuple[str, int]) -> Figures:
-    """Make, prove and run one kernel.  Raises UserError where the simulator disagrees."""
-    op, bits = job
-    made = make(spec("avr", bits, op=op))
-    asked = made.spec
-    seen = check.run(made.compiled.image, asked.contract, asked.core, 0, RUNS, branches=False)
-    if (seen.call, seen.body, seen.stack) != (*made.price.cycles, made.verdict.stack):
-        raise click.ClickException(f"simavr counts otherwise for {op} {bits}")
-    return Figures(op, bits, made.compiled.plan.method, seen.body, seen.call, made.size, seen.stack)
-
-
-def known() -> list[Figures]:
-    """The figures that are there."""
-    if not FIGURES.is_file():
-        return []
-    rows = csv.DictReader(FIGURES.read_text().splitlines())
-    return [
-        Figures(
-            row["op"], int(row["bits"]), row["method"], *(int(row[name]) for name in ("body", "call", "bytes", "stack"))
-        )
-        for row in rows
-    ]
-
-
-def text(figures: Sequence[Figures]) -> str:
-    """All figures as CSV."""
-    buffer = io.StringIO()
-    writer = csv.DictWriter(buffer, list(asdict(figures[0])), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(asdict(row) for row in figures)
-    return buffer.getvalue()
+PLOT = DOCS / "sweep.svg"
+SIZES = SURVEYS["avr"].sizes
 
 
 # ---- the plot ------------------------------------------------------------------------------------------------------
@@ -132,13 +74,13 @@ class Page:
         """Public code that is on the page."""
         for colour, op in enumerate(OPS):
             for other in public(isa("avr"), op):
-                each = other.body / products(op, other.bits)
+                each = other.cycles / products(op, other.bits)
                 if each <= self.most:
-                    yield Dot(self.x(other.bits), self.y(each), colour, other.signs, self.words(op, other))
+                    yield Dot(self.x(other.bits), self.y(each), colour, bool(other.leaks), self.words(op, other))
 
     @staticmethod
     def words(op: str, other: Public) -> str:
-        return f"{other.bits}-bit {OPERATION[op]}: {other.body} cycles, {other.who} ({other.note})"
+        return f"{other.bits}-bit {OPERATION[op]}: {other.cycles} cycles, {other.who} ({other.note})"
 
 
 def plot(figures: Sequence[Figures]) -> str:
@@ -148,18 +90,17 @@ def plot(figures: Sequence[Figures]) -> str:
 
 @click.command()
 @click.option("--measure", is_flag=True, help="Make, prove and run the kernels.")
-@click.option("--least", default=SIZES[0], show_default=True, help="Smallest size to measure, in bits.")
-@click.option("--most", default=SIZES[-1], show_default=True, help="Largest size to measure, in bits.")
-def main(*, measure: bool, least: int, most: int) -> None:
+@click.option("--isa", "names", multiple=True, default=list(SURVEYS), help="Instruction sets to measure.")
+@click.option("--least", default=0, help="Smallest size to measure, in bits.")
+@click.option("--most", default=1 << 16, help="Largest size to measure, in bits.")
+def main(*, measure: bool, names: Sequence[str], least: int, most: int) -> None:
     """Measure all sizes, and draw them."""
-    if measure:
-        jobs = [(op, bits) for op in OPS for bits in SIZES if least <= bits <= most]
-        found = {(row.op, row.bits): row for row in known()}
+    for survey in (SURVEYS[name] for name in names if measure):
+        jobs = [job for job in survey.jobs if least <= job.bits <= most]
         with ProcessPoolExecutor() as pool:
-            for row in track(pool.map(measured, jobs), total=len(jobs)):
-                found[row.op, row.bits] = row
-        FIGURES.write_text(text([found[op, bits] for op in OPS for bits in SIZES if (op, bits) in found]))
-    PLOT.write_text(plot(known()))
+            found = list(track(pool.map(measured, jobs), f"{survey.isa} ...", total=len(jobs)))
+        write(survey, [*known(survey), *found])
+    PLOT.write_text(plot(known(SURVEYS["avr"])))
 
 
 if __name__ == "__main__":

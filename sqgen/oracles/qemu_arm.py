@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sqgen.oracles import OracleFailed, OracleMissing
@@ -20,20 +20,27 @@ from sqgen.oracles import OracleFailed, OracleMissing
 
 @dataclass(frozen=True)
 class Board:
-    """An emulated board: what LLVM calls its processor, and where it finds its vectors and its memory."""
+    """An emulated board: what LLVM calls its processor, and where it finds its vectors and its memory; `unit`: whether
+    the main program switches its floating point unit on."""
 
     machine: str
     cpu: str
     code: int
     ram: int
+    unit: bool = False
 
 
 BOARDS = {
+    "cortex-m0": Board("microbit", "cortex_m0", 0x0000_0000, 0x2000_0000),
+    "cortex-m3": Board("mps2-an385", "cortex_m3", 0x0000_0000, 0x2000_0000),
     "cortex-m4": Board("mps2-an386", "cortex_m4", 0x0000_0000, 0x2000_0000),
     "cortex-m7": Board("mps2-an500", "cortex_m7", 0x0000_0000, 0x2000_0000),
     "cortex-m33": Board("mps2-an505", "cortex_m33+dsp", 0x1000_0000, 0x3800_0000),
+    "cortex-m55": Board("mps3-an547", "cortex_m55+dsp", 0x0000_0000, 0x2000_0000),
 }
-RAM_SIZE = 0x8000
+BOARDS |= {f"{name}.fpu": replace(BOARDS[name], unit=True) for name in ("cortex-m4", "cortex-m7", "cortex-m33")}
+SWITCH_ON = "*(volatile uint32_t *)0xe000ed88 |= 0xf << 20; /* CPACR */"
+RAM_SIZE = 0x4000
 TIMEOUT = 60  # seconds
 
 _LINK = """
@@ -77,6 +84,7 @@ static void halt(void) {{
 }}
 
 void start(void) {{
+    {unit}
     for (int call = 0; call < CALLS; call++) {{
         for (int k = 0; k < OPERANDS; k++)
             operand[k] = operands[call][k];
@@ -111,13 +119,13 @@ def run(core: str, files: Mapping[str, str], symbol: str, limbs: int, calls: Seq
         folder = Path(name)
         (folder / "kernel.S").write_text(next(text for file, text in files.items() if file.endswith(".S")))
         (folder / "kernel.h").write_text(next(text for file, text in files.items() if file.endswith(".h")))
-        (folder / "main.c").write_text(_main(symbol, limbs, calls))
+        (folder / "main.c").write_text(_main(symbol, limbs, calls, board))
         (folder / "link.ld").write_text(_LINK.format(code=board.code, ram=board.ram, ram_size=RAM_SIZE))
         _build(folder, board)
         return _printed(folder / "firmware.elf", board, len(calls))
 
 
-def _main(symbol: str, limbs: int, calls: Sequence[tuple[int, ...]]) -> str:
+def _main(symbol: str, limbs: int, calls: Sequence[tuple[int, ...]], board: Board) -> str:
     """The C text of a firmware that makes these calls."""
     rows = []
     for call in calls:
@@ -126,7 +134,7 @@ def _main(symbol: str, limbs: int, calls: Sequence[tuple[int, ...]]) -> str:
     count = len(calls[0])
     arguments = ", ".join(["result + 1", "operand", f"operand + {limbs}"][: 1 + count])
     defines = {"CALLS": len(calls), "OPERANDS": count * limbs, "RESULT": 2 * limbs}
-    text = _MAIN.format(operands=", ".join(rows), call=f"{symbol}({arguments})")
+    text = _MAIN.format(operands=", ".join(rows), call=f"{symbol}({arguments})", unit=SWITCH_ON * board.unit)
     return "".join(f"#define {name} {value}\n" for name, value in defines.items()) + text
 
 

@@ -17,7 +17,9 @@ RAM = 0x2000_0000
 RAM_SIZE = 0x1_0000
 HOME = CODE + CODE_SIZE - 16  # the caller's return address
 STEPS = 1_000_000  # instructions of a call at most
+FPU = ".fpu"  # of a core's name: it has a floating point unit, as all models have that may have one
 REGISTERS = (*(f"r{number}" for number in range(13)), "sp", "lr")
+SINGLES = tuple(f"s{number}" for number in range(16))  # of the floating point unit
 FLAGS = {"N": 31, "ZF": 30, "C": 29, "V": 28}  # bits of the program status register
 THUMB = 1  # in an address of code; also bit 24 of the status register
 
@@ -69,8 +71,10 @@ class Processor:
         unicorn, names = _unicorn()
         self.error = unicorn.UcError
         self.uc = unicorn.Uc(unicorn.UC_ARCH_ARM, unicorn.UC_MODE_THUMB | unicorn.UC_MODE_MCLASS)
-        self.uc.ctl_set_cpu_model(getattr(names, f"UC_CPU_ARM_CORTEX_{_MODELS[self.core]}"))
-        self.names = {name: getattr(names, f"UC_ARM_REG_{name.upper()}") for name in (*REGISTERS, "pc", "xpsr")}
+        self.uc.ctl_set_cpu_model(getattr(names, f"UC_CPU_ARM_CORTEX_{_MODELS[self.core.removesuffix(FPU)]}"))
+        self.names = {
+            name: getattr(names, f"UC_ARM_REG_{name.upper()}") for name in (*REGISTERS, *SINGLES, "pc", "xpsr")
+        }
         self.uc.mem_map(CODE, CODE_SIZE)
         self.uc.mem_map(RAM, RAM_SIZE)
         self.uc.mem_write(CODE, self.image)
@@ -85,30 +89,30 @@ class Processor:
     def get(self, name: str) -> int:
         return int(self.uc.reg_read(self.names[name]))
 
-    def run(self, start: int, count: int) -> None:
-        """Execute from an offset in the image, until the caller's return address or `count` instructions.
+    def run(self, start: int, count: int, until: int = HOME) -> None:
+        """Execute from an offset in the image, until an address, the caller's return address, or `count` instructions.
 
         Raises OracleFailed.
         """
         self.accesses.clear()
         self.path.clear()
         try:
-            self.uc.emu_start((CODE + start) | THUMB, HOME, count=count)
+            self.uc.emu_start((CODE + start) | THUMB, until, count=count)
         except self.error as error:
             raise OracleFailed(f"{error} at 0x{self.get('pc') - CODE:04x}") from None
 
 
-def step(core: str, code: bytes, before: State) -> State:
-    """What one instruction makes of a machine.  Raises OracleMissing, OracleFailed."""
+def step(core: str, code: bytes, before: State, *, all_of_it: bool = False) -> State:
+    """What one instruction, or all of the code, makes of a machine.  Raises OracleMissing, OracleFailed."""
     cpu = Processor(core, code)
     cpu.uc.mem_write(RAM, before.memory)
     for name, value in before.registers.items():
         cpu.set(name, value)
     cpu.set("xpsr", THUMB << 24 | sum(before.flags[flag] << bit for flag, bit in FLAGS.items()))
-    cpu.run(0, 1)
+    cpu.run(0, STEPS if all_of_it else 1, CODE + len(code) if all_of_it else HOME)
     status = cpu.get("xpsr")
     return State(
-        {name: cpu.get(name) for name in REGISTERS},
+        {name: cpu.get(name) for name in before.registers},
         {flag: status >> bit & 1 for flag, bit in FLAGS.items()},
         bytes(cpu.uc.mem_read(RAM, len(before.memory))),
         cpu.get("pc") - CODE,

@@ -12,12 +12,10 @@ from typing import cast
 
 from sqgen.bounds import Sum
 from sqgen.code import Arg, Builder, Code, Flag, Function, Memory, Op, Virtual
-from sqgen.plan import Apart, Block, Double, Join, Load, Plan, Product, Store
+from sqgen.plan import Apart, Block, Double, Join, Load, Plan, Product, Run, Store
 from sqgen.table import Core, Isa
 
 NEEDS = ("mul", "mac")
-PARTS = False  # no stack, no calls
-RUNS = False
 POINTERS = {"r": "g0", "a": "g1", "b": "g2"}
 
 
@@ -187,12 +185,22 @@ def _address(op: Op) -> Op:
     return Op(insn, (limb, POINTERS[where.base], where.offset), heading=op.heading, comment=op.comment)
 
 
+def forms(plan: Plan, core: Core) -> bool:
+    """Whether these idioms know all steps of a plan: no parts, for there is no stack and no call, no loops, no runs."""
+    return not any(plan.parts()) and not plan.loops and not any(isinstance(step, Run) for step in plan.steps)
+
+
+def preferred(op: str, limbs: int, core: Core) -> list[tuple[str, dict[str, str]]]:
+    """Methods and parameters for cores on which the answers say nothing: none."""
+    return []
+
+
 def starts(method: str, op: str, limbs: int) -> list[dict[str, str]]:
     """Parameters to begin a search with, beside those that the method and the answers have: none."""
     return []
 
 
-def frame(saved: Sequence[str]) -> tuple[list[Op], list[Op]]:
+def frame(saved: Sequence[str], core: Core, *, alone: bool = False) -> tuple[list[Op], list[Op]]:
     """Nothing is saved: there is no stack, and no code of ours writes RA."""
     assert not saved
     return [], [Op("ret", ())]

@@ -1,0 +1,191 @@
+"""Cores without long multiplication (ARMv6-M): from a plan to code in registers.
+
+Here allocation is part of lowering, for it is the most of what a kernel costs: which of the registers that most
+instructions do not reach, and how many of them, is tried for each function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from sqgen.code import Code, Function, Label, Op
+from sqgen.errors import Exit, UserError
+from sqgen.plan import Block, Double, Part, Plan, Product, Recombine, Store
+
+from . import arm_orders
+from .arm_cells import LIMB_BITS
+from .arm_colour import LOW, Job, assign
+from .arm_fit import Fit
+from .arm_level import Differences, Recombination
+from .arm_piece import ARGUMENTS, IN_REGISTERS, Piece
+from .arm_values import FARTHEST, LIMB, Values
+
+FREE, SAVED = ("r12", "lr"), ("r8", "r10", "r11")  # high registers; r9 belongs to the platform
+SMALL = 2  # limbs up to which it may pay to save fewer low registers
+KEEPING = 6  # cycles more of a function that is called and saves its return address
+STEP = 508  # bytes that the stack pointer is moved by at most at a time
+
+
+def forms(plan: Plan) -> bool:
+    """Whether a plan is one of whole pieces, or of cells that registers hold."""
+    if any(plan.parts()):
+        return dict(plan.parameters).get("parts") == "whole"
+    cells = (Product, Store, Block, Double) if plan.limbs == 1 else (Product, Store, Block)  # where nothing is doubled
+    return plan.limbs <= IN_REGISTERS and all(isinstance(step, cells) for step in plan.steps)
+
+
+def preferred(op: str, limbs: int) -> list[tuple[str, dict[str, str]]]:
+    """The methods, with their parameters, that are the fastest."""
+    if limbs == 1:
+        return [("product-scanning", {})]
+    return [("karatsuba-squaring" if op == "sqr" else "karatsuba", {"parts": "whole"})]
+
+
+def lower(plan: Plan) -> Code:
+    """The functions of a plan, the entry first."""
+    return Module().code(plan)
+
+
+class Module:
+    """The functions of one kernel: the entry, and one for each part that is called."""
+
+    def __init__(self) -> None:
+        self.functions: dict[tuple[object, ...], Function] = {}
+
+    def code(self, plan: Plan) -> Code:
+        entry = Function("", tuple(self.level(plan, "") if calls(plan) else piece(plan, "")), ())
+        return Code((entry, *self.functions.values()))
+
+    def called(self, plan: Plan) -> Label:
+        """The function that forms a part."""
+        name = f"{plan.op}{LIMB_BITS * plan.limbs}"
+        if plan.key not in self.functions:
+            ops = self.level(plan, name) if calls(plan) else piece(plan, name)
+            self.functions[plan.key] = Function(name, tuple(ops), ())
+        return Label(name)
+
+    def level(self, plan: Plan, name: str) -> list[Op]:
+        """A function whose parts are functions.
+
+        Its frame, from the top: the return address, if it is not the entry; pointers to operands and result; places for
+        limbs that find no register; the sign of M; M.
+        """
+        last = next(step for step in plan.steps if isinstance(step, Recombine))
+        sign = 2 * last.half if last.signs else None
+        begin = 2 * last.half + (sign is not None)
+        pointers = ARGUMENTS[: 1 + len(plan.operands)]
+        values = Values()
+        given = {values.new(): register for register in pointers}
+        Differences(plan, list(given), values, sign)
+        before, few = section(values, given, begin)
+        values = Values()
+        r = values.new()
+        Recombination(plan, r, values, sign)
+        after, more = section(values, {r: "r0"}, begin)
+        size = begin + max(few, more)
+        ops = [Op("push", ((*pointers, *(["lr"] if name else [])),)), *moved("sub_sp", size), *before]
+        for part in plan.parts():
+            ops += [*self.arguments(part, pointers, size), Op("bl", (self.called(part.plan),))]
+        ops += [Op("ldr_sp", ("r0", LIMB * size)), *after]
+        if not name:
+            return [*ops, *moved("add_sp", size + len(pointers))]
+        return [*ops, *moved("add_sp", size + len(pointers) - 1), Op("pop_pc", (pointers[-1:],))]
+
+    def arguments(self, part: Part, pointers: Sequence[str], size: int) -> list[Op]:
+        """The pointers that a part's function finds."""
+        ops: list[Op] = []
+        for register, where in zip(pointers, (part.into, part.left, part.right), strict=False):
+            if where.name == "m":
+                ops.append(Op("add_rsp", (register, 0)))
+                continue
+            ops.append(Op("ldr_sp", (register, LIMB * (size + "rab".index(where.name)))))
+            for at in range(0, where.first, FARTHEST):
+                ops.append(Op("adds_i", (register, LIMB * min(FARTHEST, where.first - at))))
+        return ops
+
+
+def calls(plan: Plan) -> bool:
+    """Whether its parts are functions."""
+    return any(part.called for part in plan.parts())
+
+
+def section(values: Values, entry: Mapping[int, str], places: int) -> tuple[list[Op], int]:
+    """(code between calls, in the order in which it was written; limbs that it keeps in the frame, from a place on)."""
+    operations = [op for unit in values.units for op in unit]
+    high = (*FREE, *SAVED)
+    fitted = Fit(operations, values.constants, list(entry), len(LOW), len(high)).run()
+    assert fitted, "pairs of limbs and a few pointers always find registers"
+    return assign(Job(operations, fitted, values.constants, entry, LOW, high, places))
+
+
+def piece(plan: Plan, name: str) -> list[Op]:
+    """A product in one piece, without the frame for saved registers, in as few cycles as are found.
+
+    With a `name` it is a function that is called: it returns, and need not save any register but the return address.
+    """
+    made = Piece(plan)
+    values, entry = made.values, made.entry
+    operations = arm_orders.operations(plan, made)
+    best: tuple[int, list[Op]] | None = None
+    for low, high in choices(plan, name):
+        fitted = Fit(operations, values.constants, list(entry), low, len(high)).run()
+        if fitted is None:
+            continue
+        cost = fitted.cost + (KEEPING if "lr" in high else 0 if name else saving(low, high))
+        if best is None or cost < best[0]:
+            ops, places = assign(Job(operations, fitted, values.constants, entry, LOW[:low], high))
+            ops = [*moved("sub_sp", places), *ops, *moved("add_sp", places)]
+            best = cost, returning(ops, high) if name else ops
+    if best is None:
+        raise UserError(f"{plan.method} needs more registers than there are; take another method", Exit.LIMITS)
+    return best[1]
+
+
+def returning(ops: Sequence[Op], high: Sequence[str]) -> list[Op]:
+    """A function that is called; where limbs are in the link register, the address waits on the stack."""
+    if "lr" not in high:
+        return [*ops, Op("bx", ("lr",))]
+    return [Op("push", (("r4", "lr"),)), *ops, Op("pop_pc", (("r4",),))]
+
+
+def choices(plan: Plan, name: str) -> Iterator[tuple[int, Sequence[str]]]:
+    """How many low registers, and which high ones, may be used."""
+    if name:
+        yield from ((len(LOW), (*FREE[:free], *SAVED)) for free in (1, 2))
+        return
+    if plan.limbs <= SMALL:
+        yield from ((low, FREE[:1]) for low in range(4, len(LOW)))
+    for saved in range(len(SAVED) + 1) if plan.limbs <= IN_REGISTERS else (len(SAVED),):
+        yield len(LOW), (*FREE, *SAVED[:saved])
+
+
+def saving(low: int, high: Sequence[str]) -> int:
+    """Cycles of saving and restoring these registers, as far as it depends on them."""
+    more = len(high) - len(FREE)
+    return 2 * (low - 4) + (2 if "lr" in high else 0) + (4 * more + 2 if more > 0 else 0)
+
+
+def moved(insn: str, limbs: int) -> list[Op]:
+    """The stack pointer moved by so many limbs."""
+    return [Op(insn, (min(STEP, LIMB * limbs - at),)) for at in range(0, LIMB * limbs, STEP)]
+
+
+def frame(saved: Sequence[str]) -> tuple[list[Op], list[Op]]:
+    """Operations that save registers on entry, and those that restore them and return.
+
+    High registers are moved to low ones to be pushed, which are saved before.
+    """
+    high = [register for register in SAVED if register in saved]
+    low = [register for register in LOW if register in saved or register in LOW[4 : 4 + len(high)]]
+    by_way = tuple(low[: len(high)])
+    before, after = [], []
+    if low or "lr" in saved:
+        before.append(Op("push", ((*low, *(["lr"] if "lr" in saved else [])),)))
+    if high:
+        before += [Op("mov", pair) for pair in zip(by_way, high, strict=True)]
+        before.append(Op("push", (by_way,)))
+        after.append(Op("pop", (by_way,)))
+        after += [Op("mov", pair) for pair in zip(high, by_way, strict=True)]
+    if "lr" in saved:
+        return before, [*after, Op("pop_pc", (tuple(low),))]
+    return before, [*after, *([Op("pop", (tuple(low),))] if low else []), Op("bx", ("lr",))]

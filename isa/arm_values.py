@@ -1,0 +1,156 @@
+"""Straight-line code for ARMv6-M in which each value is written once: what is computed, but neither in which order nor
+in which registers.
+
+Operations belong to *units*, whose operations follow each other since they hand on the carry.  An order of units is
+good if it keeps the values that it needs in the eight low registers; `arm_orders` has orders that were found by search,
+`arm_fit` says what stays where.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+# Operations: the instruction, whether its first input's register takes the output, whether the second's may as well.
+SHAPES = {
+    "uxth": ("uxth", False, False),
+    "lsl": ("lsls_i", False, False),
+    "lsr": ("lsrs_i", False, False),
+    "mul": ("muls", True, True),
+    "add": ("adds", False, True),
+    "adc": ("adcs", True, True),
+    "sub": ("subs", False, False),
+    "sbc": ("sbcs", True, False),
+    "eor": ("eors", True, True),
+    "mask": ("sbcs", False, False),  # of any register from itself: all ones if there is a borrow, else zero
+    "step": ("adds_i", True, False),  # a pointer, by some bytes
+    "stack": ("add_rsp", False, False),  # the address of a limb of the caller's frame
+    "slot": ("ldr_sp", False, False),  # a limb of the caller's frame, and its number
+    "keep": ("str_sp", False, False),
+    "ldm": ("ldm", True, False),
+    "stm": ("stm", True, False),
+    "push": ("push", False, False),
+    "pop": ("pop", False, False),
+}
+LIMB = 4  # bytes
+FARTHEST = 63  # limbs that a pointer goes in one step
+FRAME = frozenset(("pop", "stack", "slot", "keep"))  # what reaches the stack, beside PUSH
+CARRY_IN = frozenset(("adc", "sbc", "mask"))
+CARRY_OUT = frozenset(("add", "adc", "sub", "sbc", "mask", "lsl", "lsr", "step"))
+
+
+@dataclass(frozen=True)
+class Operation:
+    """`reads` and `writes` are values by number; `number`: the shift, the bytes of a step, the limb of the frame."""
+
+    kind: str
+    reads: tuple[int, ...]
+    writes: tuple[int, ...]
+    number: int = 0
+    comment: str = ""
+
+    @property
+    def tied(self) -> tuple[int, ...]:
+        """The places in `reads` of what may lose its register to the first output, one of which must."""
+        _, tied, either = SHAPES[self.kind]
+        return () if not tied else (0, 1) if either else (0,)
+
+
+class Values:
+    """Collects operations; values are numbers, from 0 up.  `zero` is one that is always there."""
+
+    def __init__(self) -> None:
+        self.units: list[list[Operation]] = []
+        self.constants: dict[int, int] = {}  # values that are known numbers
+        self.count = 0
+        self.zero = self.constant(0)
+        self._open = False
+
+    def new(self) -> int:
+        """A new value."""
+        self.count += 1
+        return self.count - 1
+
+    def constant(self, number: int) -> int:
+        """A value that is a number, below 256."""
+        value = self.new()
+        self.constants[value] = number
+        return value
+
+    def chain(self) -> Chain:
+        """The operations inside are one unit."""
+        return Chain(self)
+
+    def do(self, kind: str, *reads: int, number: int = 0, writes: int = 1, comment: str = "") -> tuple[int, ...]:
+        """Append an operation; the values that it gives."""
+        out = tuple(self.new() for _ in range(writes))
+        operation = Operation(kind, reads, out, number, comment)
+        if self._open and self.units and self.units[-1] is not self._before:
+            self.units[-1].append(operation)
+        else:
+            self.units.append([operation])
+        return out
+
+    def one(self, kind: str, *reads: int, number: int = 0, comment: str = "") -> int:
+        """The same for one that gives one value."""
+        (out,) = self.do(kind, *reads, number=number, comment=comment)
+        return out
+
+    def load(self, pointer: int, count: int) -> tuple[int, list[int]]:
+        """(the pointer behind them, so many limbs from where it points)."""
+        after, *limbs = self.do("ldm", pointer, writes=1 + count)
+        return after, limbs
+
+    def store(self, pointer: int, limbs: Sequence[int]) -> int:
+        """The pointer behind the limbs that it has stored."""
+        (after,) = self.do("stm", pointer, *limbs)
+        return after
+
+    def push(self, limbs: Sequence[int]) -> None:
+        """Put limbs on the stack, the first one lowest."""
+        self.do("push", *limbs, writes=0)
+
+    def pop(self, count: int) -> list[int]:
+        """Take back what lies on top of the stack."""
+        return list(self.do("pop", writes=count))
+
+    def step(self, pointer: int, limbs: int) -> int:
+        """The pointer so many limbs further on."""
+        for at in range(0, limbs, FARTHEST):
+            pointer = self.one("step", pointer, number=LIMB * min(FARTHEST, limbs - at))
+        return pointer
+
+    _before: list[Operation] | None = None
+
+
+class Chain:
+    """Operations that hand on the carry: what is done while it is open is one unit."""
+
+    def __init__(self, values: Values) -> None:
+        self.values = values
+
+    def __enter__(self) -> None:
+        self.values._before = self.values.units[-1] if self.values.units else None
+        self.values._open = True
+
+    def __exit__(self, *_: object) -> None:
+        self.values._open = False
+
+
+def before(units: Sequence[Sequence[Operation]]) -> list[set[int]]:
+    """For each unit those that must stand before it: that make what it reads, or use the stack before it does."""
+    maker = {value: at for at, unit in enumerate(units) for op in unit for value in op.writes}
+    found = [
+        {maker[value] for op in unit for value in op.reads if value in maker} - {at} for at, unit in enumerate(units)
+    ]
+    stack = [at for at, unit in enumerate(units) if any(op.kind in FRAME or op.kind == "push" for op in unit)]
+    for first, second in itertools.pairwise(stack):
+        found[second].add(first)
+    return found
+
+
+def in_order(units: Sequence[Sequence[Operation]], order: Sequence[int]) -> Iterator[Operation]:
+    """The operations, unit by unit."""
+    for at in order:
+        yield from units[at]
