@@ -41,6 +41,9 @@ search-arm: $(VENV)/installed  # the same for Cortex-M; hours
 	$(BIN)/python -m sqgen.tune --isa arm --core cortex-m3 --method karatsuba-squaring --method karatsuba --least 64 --most 2048
 	$(BIN)/python -m sqgen.tune --isa arm --core cortex-m3 --method product-scanning --method rows --method sbd --least 64 --most 256
 	$(BIN)/python -m sqgen.tune --isa arm --core cortex-m3 --allow-variable-time --method karatsuba-squaring --method karatsuba --method product-scanning --least 64 --most 512
+	$(BIN)/pip install --quiet --editable '.[search]'
+	$(BIN)/python -m sqgen.isa.arm_anneal --least 64 --most 128 --steps 1000000
+	$(BIN)/python -m sqgen.isa.arm_anneal --least 160 --most 256 --rounds 4 --steps 2000000
 
 mutate: $(VENV)/tested-with packages  # every single-instruction change of more and larger kernels; takes minutes
 	$(BIN)/python -m pytest -n auto -m mutate

@@ -11,19 +11,24 @@ Sources: research/arm_kernels.md, section M0, ideas 1, 2 and 3; [HS15].
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 
 from sqgen.plan import Difference, Part, Plan, Product, Recombine, Slice, Store
 
 from .arm_cells import Cells
 from .arm_values import Values
+from .arm_vectors import vector_product
 
 Limbs = Sequence[int]
+VECTORS = (3,)  # limbs of factors that are multiplied by rows of halves
 
 
 def form(values: Values, plan: Plan, operands: Mapping[str, Limbs]) -> list[int]:
     """The limbs of what a plan forms of operands in registers: Karatsuba's levels, and below them cells."""
     if not any(plan.parts()):
+        if plan.op == "mul" and plan.limbs in VECTORS:
+            return vector_product(values, operands["a"], operands["b"])
         return by_cells(values, plan, operands["a"], operands[plan.operands[-1]])
     numbers = {name: list(limbs) for name, limbs in operands.items()}
     found: dict[tuple[str, int], list[int]] = {}
@@ -35,11 +40,23 @@ def form(values: Values, plan: Plan, operands: Mapping[str, Limbs]) -> list[int]
             case Part(inner, into, left, right):
                 given = {"a": limbs_of(numbers, left), "b": limbs_of(numbers, right)}
                 found[into.name, into.first] = form(values, inner, given)
-            case Recombine(half, middle, signs):
+            case Recombine(half, low=1, high=2):
+                return thirds(values, [found["r", 2 * half * i] for i in range(3)], middles(found, plan))
+            case Recombine(half, middle, signs) if (1, 2) not in pairs(plan):
                 sign = values.one("eor", *(masks[name] for name in signs)) if signs else None
                 low, high, d = found["r", 0], found["r", 2 * half], found[middle.name, middle.first]
                 return [*low[:half], *recombined(values, low, high, d, sign)]
     raise AssertionError("a plan of parts ends with putting them together")
+
+
+def pairs(plan: Plan) -> dict[tuple[int, int], Recombine]:
+    """The last steps of a plan by the two parts that they are about."""
+    return {(step.low, step.high): step for step in plan.steps if isinstance(step, Recombine)}
+
+
+def middles(found: Mapping[tuple[str, int], list[int]], plan: Plan) -> list[list[int]]:
+    """The squares of the differences of parts 0 and 1, 0 and 2, 1 and 2."""
+    return [found[step.middle.name, step.middle.first] for _, step in sorted(pairs(plan).items())]
 
 
 def by_cells(values: Values, plan: Plan, a: Limbs, b: Limbs) -> list[int]:
@@ -127,6 +144,44 @@ def recombined(values: Values, w: Limbs, h: Limbs, d: Limbs, sign: int | None) -
     with values.chain():
         values.one("lsr", sign, number=1, comment="the carry is the sign")
         return [values.one("adc", limb, each) for limb, each in zip(whole, [*signed, *[sign] * above], strict=True)]
+
+
+def thirds(values: Values, squares: Sequence[Limbs], middle: Sequence[Limbs]) -> list[int]:
+    """The limbs of a square of three parts.
+
+    With P = S0 + x S1 + x^2 S2, where x is a part's limbs up, and E of D01, D02 and D12 in the same way, it is
+    P + x^2 P + x (P - E).  P and E do not run over four parts: S0 + x S1 + x^2 S2 <= (x - 1)^2 (1 + x + x^2) < x^4.
+    """
+    p, e = overlaid(values, squares), overlaid(values, middle)
+    third = len(p) // 4
+    with values.chain():
+        sums = [
+            values.one("adc" if at else "add", *pair) for at, pair in enumerate(zip(p[2 * third :], p, strict=False))
+        ]
+        sums += [values.one("adc", limb, values.zero) for limb in p[2 * third :]]
+    with values.chain():
+        q = [values.one("sbc" if at else "sub", *pair) for at, pair in enumerate(zip(p, e, strict=True))]
+        q += [values.one("mask")] * third
+    with values.chain():
+        return [
+            *p[:third],
+            *(
+                values.one("adc" if at else "add", *pair)
+                for at, pair in enumerate(zip([*p[third : 2 * third], *sums], q, strict=True))
+            ),
+        ]
+
+
+def overlaid(values: Values, numbers: Sequence[Limbs]) -> list[int]:
+    """The sum of numbers that each begin half their limbs above the one before."""
+    third = len(numbers[0]) // 2
+    found = [*numbers[0][:third]]
+    with values.chain():
+        for below, above in itertools.pairwise(numbers):
+            for low, high in zip(below[third:], above[:third], strict=True):
+                found.append(values.one("adc" if len(found) > third else "add", low, high))
+        found += [values.one("adc", limb, values.zero) for limb in numbers[-1][third:]]
+    return found
 
 
 def less(values: Values, middle: Limbs, x: Limbs, d: Limbs, above: int) -> list[int]:

@@ -2,14 +2,14 @@
 
 A function finds its pointers in r0, r1 and r2 and keeps no register.  The differences wait in the result, M on the
 stack as its function leaves it; L and H are where they belong.  With W = L, X = W_hi + H_lo and V = H_hi + its carry,
-both of which take the place of H, the last step is carry chains over memory: X and V; (W_lo, V) - D, whose lower half
-goes to where W_hi was; that plus X, and above it V with what was borrowed.
+the last step forms (W_lo + X, X + V, V) - D above W_lo, in three carry chains that take turns.
 
 Sources: research/arm_kernels.md, section M0, idea 2; `arm_digits` has the formulas.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 
 from sqgen.plan import Difference, Plan, Recombine
@@ -17,8 +17,8 @@ from sqgen.plan import Difference, Plan, Recombine
 from .arm_digits import Limbs
 from .arm_values import Values
 
-Source = Callable[[int], list[int]]  # so many limbs more
 TOGETHER = 2  # limbs that are loaded or stored at a time
+AT_A_TIME = 4  # limbs of a result between two changes of the chain, at most
 AT_ONCE = 8  # limbs of a difference that registers hold
 
 
@@ -103,104 +103,102 @@ class Differences:
         return mask
 
 
+class Carry:
+    """What a chain hands on to its next limbs, while other chains have the flag."""
+
+    def __init__(self, values: Values, first: str, later: str) -> None:
+        self.values, self.first, self.later = values, first, later
+        self.mask: int | None = None  # zero if the carry flag was set, else all ones
+
+    def combine(self, left: Limbs, right: Callable[[int], list[int]]) -> list[int]:
+        """The next limbs, those on the right fetched as they are wanted."""
+        values, found = self.values, list[int]()
+        with values.chain():
+            if self.mask is not None:
+                values.one("neg", self.mask)
+            for at in range(0, len(left), TOGETHER):
+                for pair in zip(left[at:], right(min(TOGETHER, len(left) - at)), strict=False):
+                    begins = self.mask is None and not found
+                    found.append(values.one(self.first if begins else self.later, *pair))
+            self.mask = values.one("mask")
+        return found
+
+
 class Recombination:
-    """The last step.  `r` points at the result, M lies on top of the stack."""
+    """The last step.  `r` points at the result, M lies on top of the stack, from which it is taken.
+
+    Some limbs are done at a time, whose chains hand the flag to each other: X, then W_lo + X, and less D; V, then
+    X + V, and less D; at the end what these carry goes to V.
+    """
 
     def __init__(self, plan: Plan, r: int, values: Values, sign: int | None) -> None:
         step = next(step for step in plan.steps if isinstance(step, Recombine))
         self.values, self.half, self.r = values, step.half, r
         self.above = 2 * (plan.limbs - step.half) - step.half  # limbs of the result above the recombined ones
-        self.carried: list[int] = []  # limbs of V that are not in memory
-        self.sums()
-        if sign is None:
-            self.subtracted()
-        else:
-            self.added(sign)
+        self.sign: int | None = None
+        self.sums, self.wholes = Carry(values, "add", "adc"), Carry(values, "add", "adc")
+        self.less = Carry(values, "sub", "sbc")
+        if sign is not None:
+            self.sign = values.one("slot", number=sign)
+            self.less = Carry(values, "adc", "adc")
+            with values.chain():
+                values.one("lsr", self.sign, number=1)
+                self.less.mask = values.one("mask")
+        for at, count in batches(self.half):
+            self.lower(at, count)
+        for at, count in batches(self.half):
+            self.upper(at, count)
+        borrow = self.less.mask or values.zero
+        for at, count in batches(self.above):
+            self.top(at, count, borrow)
 
     def at(self, limbs: int) -> Walk:
         """A pointer to a limb of the result."""
         return Walk(self.values, self.values.step(self.r, limbs))
 
-    def on_stack(self, limbs: int) -> Walk:
-        """A pointer to a limb of M."""
-        return Walk(self.values, self.values.one("stack", number=limbs))
+    def lower(self, at: int, count: int) -> None:
+        """X goes to where H_lo was, and W_lo + X - D to where W_hi was."""
+        high, other = self.at(self.half + at).load(count), self.at(2 * self.half + at)
+        x = self.sums.combine(high, other.load)
+        self.at(2 * self.half + at).store(x)
+        self.finish(at, x, self.at(at).load)
 
-    def chain(self, *segments: tuple[int, str, Source, Source, Walk], begun: bool = False) -> None:
-        """Combine limbs from two sources, all in one carry chain: (count, operation, sources, where to) each."""
-        first = {"adc": "add", "sbc": "sub"}
-        for count, name, left, right, out in segments:
-            for together in groups(count):
-                found = []
-                for pair in zip(left(together), right(together), strict=True):
-                    found.append(self.values.one(name if begun else first[name], *pair))
-                    begun = True
-                out.store(found)
+    def upper(self, at: int, count: int) -> None:
+        """V stays where H_hi was, and X + V - D goes to where X was."""
+        values = self.values
+        there = max(0, min(count, self.above - at))
+        limbs = self.at(3 * self.half + at).load(there) if there else []
+        limbs += [values.zero] * (count - there)
+        v = self.sums.combine(limbs, lambda some: [values.zero] * some)
+        if there:
+            self.at(3 * self.half + at).store(v[:there])
+        self.finish(self.half + at, v, self.at(2 * self.half + at).load)
 
-    def always(self, value: int) -> Source:
-        """The same value, as often as it is wanted."""
-        return lambda count: [value] * count
+    def finish(self, at: int, limbs: Limbs, others: Callable[[int], list[int]]) -> None:
+        """Their sum, less D, to a place of the result, the middle ones counted from `half`."""
+        whole = self.wholes.combine(limbs, others)
+        self.at(self.half + at).store(self.less.combine(whole, self.middle))
 
-    def upper(self) -> Source:
-        """The limbs of V, the highest of which may not be in memory."""
-        walk, rest = self.at(3 * self.half), [*self.carried]
-        left = self.above
+    def middle(self, count: int) -> list[int]:
+        """The next limbs of D, or if it is to be added or subtracted as a sign says, of what is added."""
+        limbs = self.values.pop(count)
+        return limbs if self.sign is None else [self.values.one("eor", limb, self.sign) for limb in limbs]
 
-        def more(count: int) -> list[int]:
-            nonlocal left
-            there = min(count, left)
-            left -= there
-            return (walk.load(there) if there else []) + [rest.pop(0) for _ in range(count - there)]
+    def top(self, at: int, count: int, borrow: int) -> None:
+        """The carries go to V: those of a sum, and the borrow."""
+        values, begin = self.values, self.at(3 * self.half + at)
+        limbs = begin.load(count)
+        if self.sign is None:
+            found = self.wholes.combine(limbs, lambda some: [borrow] * some)
+        else:
+            sign = self.sign
+            found = self.wholes.combine(limbs, lambda some: [values.zero] * some)
+            found = self.less.combine(found, lambda some: [sign] * some)
+        self.at(3 * self.half + at).store(found)
 
-        return more
 
-    def sums(self) -> None:
-        """X and V, to where H was."""
-        values, half, above = self.values, self.half, self.above
-        low, high, out = self.at(half), self.at(2 * half), self.at(2 * half)
-        with values.chain():
-            self.chain((half, "adc", low.load, high.load, out))
-            self.chain((above, "adc", high.load, self.always(values.zero), out), begun=True)
-            if above < half:
-                self.carried = [values.one("adc", values.zero, values.zero)]
-        self.carried += [values.zero] * (half - above - len(self.carried))
-
-    def subtracted(self) -> None:
-        """(W_lo, V) - D, then X twice and what was borrowed."""
-        values, half = self.values, self.half
-        low, v, d = Walk(values, self.r), self.upper(), self.on_stack(0)
-        to_low, to_stack = self.at(half), self.on_stack(half)
-        borrow = values.zero
-        with values.chain():
-            self.chain((half, "sbc", low.load, d.load, to_low), (half, "sbc", v, d.load, to_stack))
-            if self.above:
-                borrow = values.one("mask")
-        u, on_stack, x, again = self.at(half), self.on_stack(half), self.at(2 * half), self.at(2 * half)
-        out, top = self.at(half), self.at(3 * half)
-        with values.chain():
-            self.chain(
-                (half, "adc", u.load, x.load, out),
-                (half, "adc", on_stack.load, again.load, out),
-                (self.above, "adc", top.load, self.always(borrow), out),
-            )
-
-    def added(self, sign: int) -> None:
-        """(W_lo + X, V + X, V), then D with its sign."""
-        values, half, above = self.values, self.half, self.above
-        low, x, again, v = Walk(values, self.r), self.at(2 * half), self.at(2 * half), self.upper()
-        top, out = self.at(3 * half), self.at(half)
-        with values.chain():
-            self.chain(
-                (half, "adc", low.load, x.load, out),
-                (half, "adc", again.load, v, out),
-                (above, "adc", top.load, self.always(values.zero), out),
-            )
-        back, d, out = self.at(half), self.on_stack(0), self.at(half)
-        mask = values.one("slot", number=sign)
-
-        def turned(count: int) -> list[int]:
-            return [values.one("eor", limb, mask) for limb in d.load(count)]
-
-        with values.chain():
-            values.one("lsr", mask, number=1, comment="the carry is the sign")
-            self.chain((2 * half, "adc", back.load, turned, out), begun=True)
-            self.chain((above, "adc", back.load, self.always(mask), out), begun=True)
+def batches(limbs: int) -> list[tuple[int, int]]:
+    """(first limb, number of limbs) of parts of some limbs, as equal as can be."""
+    count = -(-limbs // AT_A_TIME)
+    ends = [number * limbs // count for number in range(count + 1)]
+    return [(first, last - first) for first, last in itertools.pairwise(ends)]

@@ -13,11 +13,13 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from sqgen.plan import Difference, Part, Plan, Recombine
 
-from .arm_digits import Limbs, form, limbs_of
+from .arm_digits import Limbs, form, limbs_of, pairs
+from .arm_thirds import Thirds
 from .arm_values import Values
 
 IN_REGISTERS = 4  # limbs of an operand
-TOGETHER = 2  # limbs that are loaded or stored at a time
+AT_ONCE = 4  # limbs that are stored or pushed at a time, at most
+TOGETHER = 2  # limbs that are loaded at a time
 ARGUMENTS = ("r0", "r1", "r2")  # pointers to r, a and b
 
 
@@ -32,6 +34,8 @@ class Piece:
         self.entry = dict(zip((self.r, *self.pointers.values()), ARGUMENTS, strict=False))  # their registers
         if plan.limbs <= IN_REGISTERS:
             self.formed()
+        elif len(pairs(plan)) > 1:
+            Thirds(self).all()
         else:
             Staged(self).all()
 
@@ -42,7 +46,7 @@ class Piece:
         self.spans.append((plan, first, len(self.values.units)))
         return found
 
-    def load(self, name: str, first: int, count: int) -> list[int]:
+    def load(self, name: str, count: int) -> list[int]:
         """Limbs of an operand, where its pointer points, which goes on."""
         self.pointers[name], limbs = self.values.load(self.pointers[name], count)
         return limbs
@@ -54,7 +58,7 @@ class Piece:
 
     def formed(self) -> None:
         """All in registers."""
-        operands = {name: self.load(name, 0, self.plan.limbs) for name in self.plan.operands}
+        operands = {name: self.load(name, self.plan.limbs) for name in self.plan.operands}
         found = self.form(self.plan, operands)
         early = (self.plan.limbs + 1) // 2  # which are there before all others
         self.store(found[:early])
@@ -62,8 +66,8 @@ class Piece:
 
 
 def shared_out(limbs: Limbs) -> list[Limbs]:
-    """Limbs in groups of at most three, as equal as can be."""
-    count = -(-len(limbs) // 3)
+    """Limbs in groups of at most four, as equal as can be."""
+    count = -(-len(limbs) // AT_ONCE)
     return [limbs[at * len(limbs) // count : (at + 1) * len(limbs) // count] for at in range(count)]
 
 
@@ -91,13 +95,13 @@ class Staged:
     def difference(self, step: Difference) -> None:
         """The halves are loaded, the high one some limbs at a time."""
         values, name, zero = self.values, step.left.name, self.values.zero
-        low = self.piece.load(name, 0, self.half)
+        low = self.piece.load(name, self.half)
         turned = name == "b"
         found: list[int] = []
         with values.chain():
             for at in range(0, self.half, TOGETHER):
                 count = min(TOGETHER, step.right.count - at)
-                high = self.piece.load(name, 0, count) if count > 0 else []
+                high = self.piece.load(name, count) if count > 0 else []
                 high += [zero] * (min(TOGETHER, self.half - at) - len(high))
                 for one, other in zip(low[at:], high, strict=False):
                     found.append(values.one("sbc" if found else "sub", *((other, one) if turned else (one, other))))
@@ -123,7 +127,7 @@ class Staged:
         for name in self.plan.operands:
             if which == "L":
                 self.piece.pointers[name] = self.starts[name]
-            given[name] = self.piece.load(name, 0, step.plan.limbs)
+            given[name] = self.piece.load(name, step.plan.limbs)
         given.setdefault("b", given["a"])
         found = self.piece.form(step.plan, given)
         if which == "L":
@@ -197,8 +201,8 @@ class Staged:
 
     def push(self, limbs: Limbs) -> None:
         """Put limbs on the stack, some at a time, the highest first."""
-        for at in reversed(range(0, len(limbs), TOGETHER)):
-            self.values.push(limbs[at : at + TOGETHER])
+        for some in reversed(shared_out(limbs)):
+            self.values.push(some)
 
     def back(self, *limbs: int) -> Iterator[list[int]]:
         """So many limbs back from the stack, some at a time."""

@@ -15,7 +15,8 @@ from sqgen.plan import Block, Double, Part, Plan, Product, Recombine, Store
 from . import arm_orders
 from .arm_cells import LIMB_BITS
 from .arm_colour import LOW, Job, assign
-from .arm_fit import Fit
+from .arm_digits import VECTORS
+from .arm_fit import WIDTH, Fit
 from .arm_level import Differences, Recombination
 from .arm_piece import ARGUMENTS, IN_REGISTERS, Piece
 from .arm_values import FARTHEST, LIMB, Values
@@ -36,7 +37,7 @@ def forms(plan: Plan) -> bool:
 
 def preferred(op: str, limbs: int) -> list[tuple[str, dict[str, str]]]:
     """The methods, with their parameters, that are the fastest."""
-    if limbs == 1:
+    if limbs == 1 or (op == "mul" and limbs in VECTORS):
         return [("product-scanning", {})]
     return [("karatsuba-squaring" if op == "sqr" else "karatsuba", {"parts": "whole"})]
 
@@ -83,13 +84,14 @@ class Module:
         Recombination(plan, r, values, sign)
         after, more = section(values, {r: "r0"}, begin)
         size = begin + max(few, more)
+        rest = size - 2 * last.half  # limbs of the frame when M was taken from it
         ops = [Op("push", ((*pointers, *(["lr"] if name else [])),)), *moved("sub_sp", size), *before]
         for part in plan.parts():
             ops += [*self.arguments(part, pointers, size), Op("bl", (self.called(part.plan),))]
         ops += [Op("ldr_sp", ("r0", LIMB * size)), *after]
         if not name:
-            return [*ops, *moved("add_sp", size + len(pointers))]
-        return [*ops, *moved("add_sp", size + len(pointers) - 1), Op("pop_pc", (pointers[-1:],))]
+            return [*ops, *moved("add_sp", rest + len(pointers))]
+        return [*ops, *moved("add_sp", rest + len(pointers) - 1), Op("pop_pc", (pointers[-1:],))]
 
     def arguments(self, part: Part, pointers: Sequence[str], size: int) -> list[Op]:
         """The pointers that a part's function finds."""
@@ -125,10 +127,12 @@ def piece(plan: Plan, name: str) -> list[Op]:
     """
     made = Piece(plan)
     values, entry = made.values, made.entry
-    operations = arm_orders.operations(plan, made)
+    operations, own = arm_orders.operations(made), arm_orders.found(plan, made)
     best: tuple[int, list[Op]] | None = None
     for low, high in choices(plan, name):
-        fitted = Fit(operations, values.constants, list(entry), low, len(high)).run()
+        if own and not name and (low, len(high)) != (own.low, own.high):
+            continue
+        fitted = Fit(operations, values.constants, list(entry), low, len(high)).run(own.width if own else WIDTH)
         if fitted is None:
             continue
         cost = fitted.cost + (KEEPING if "lr" in high else 0 if name else saving(low, high))

@@ -23,6 +23,7 @@ SHAPES = {
     "sub": ("subs", False, False),
     "sbc": ("sbcs", True, False),
     "eor": ("eors", True, True),
+    "neg": ("rsbs", False, False),
     "mask": ("sbcs", False, False),  # of any register from itself: all ones if there is a borrow, else zero
     "step": ("adds_i", True, False),  # a pointer, by some bytes
     "stack": ("add_rsp", False, False),  # the address of a limb of the caller's frame
@@ -37,7 +38,7 @@ LIMB = 4  # bytes
 FARTHEST = 63  # limbs that a pointer goes in one step
 FRAME = frozenset(("pop", "stack", "slot", "keep"))  # what reaches the stack, beside PUSH
 CARRY_IN = frozenset(("adc", "sbc", "mask"))
-CARRY_OUT = frozenset(("add", "adc", "sub", "sbc", "mask", "lsl", "lsr", "step"))
+CARRY_OUT = frozenset(("add", "adc", "sub", "sbc", "mask", "lsl", "lsr", "neg", "step"))
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,15 @@ class Operation:
         """The places in `reads` of what may lose its register to the first output, one of which must."""
         _, tied, either = SHAPES[self.kind]
         return () if not tied else (0, 1) if either else (0,)
+
+
+def cycles(op: Operation) -> int:
+    """Those of an operation, whatever registers it finds."""
+    if op.kind in ("push", "pop"):
+        return 1 + len(op.reads) + len(op.writes)
+    if op.kind in ("ldm", "stm"):
+        return len(op.reads) + len(op.writes) - 1  # the pointer is read and written
+    return 2 if op.kind in ("slot", "keep") else 1
 
 
 class Values:
@@ -147,7 +157,30 @@ def before(units: Sequence[Sequence[Operation]]) -> list[set[int]]:
     stack = [at for at, unit in enumerate(units) if any(op.kind in FRAME or op.kind == "push" for op in unit)]
     for first, second in itertools.pairwise(stack):
         found[second].add(first)
+    for at, others in in_memory(units):
+        found[at] |= others - {at}
     return found
+
+
+def in_memory(units: Sequence[Sequence[Operation]]) -> Iterator[tuple[int, set[int]]]:
+    """(unit, those whose accesses to the same number must come before its own): none passes over a store."""
+    begins: dict[int, int] = {}  # of a pointer, where it began
+    stores: dict[int, int] = {}
+    loads: dict[int, set[int]] = {}
+    for at, unit in enumerate(units):
+        for op in unit:
+            if op.kind not in ("ldm", "stm", "step"):
+                continue
+            number = begins.get(op.reads[0], op.reads[0])
+            begins[op.writes[0]] = number
+            if op.kind == "stm":
+                yield at, loads.pop(number, set())
+            if op.kind != "step" and number in stores:
+                yield at, {stores[number]}
+            if op.kind == "stm":
+                stores[number] = at
+            elif op.kind == "ldm":
+                loads.setdefault(number, set()).add(at)
 
 
 def in_order(units: Sequence[Sequence[Operation]], order: Sequence[int]) -> Iterator[Operation]:

@@ -31,6 +31,7 @@ TITLE = "subtractive Karatsuba"
 REFERENCE = "HS15"
 OPS = ("mul",)
 FEWEST = 6  # limbs of a part that is worth a level in place
+SCHOOLBOOK = (1, 3)  # limbs of a factor that is not halved in a whole piece
 EARLY = {*range(2, 11), 12}  # limbs where, in place, b_lo - b_hi is formed before H: measured
 STRIPS = {  # the best for L, H and M of some limbs, where not the rows' own: tried
     ("L", 11): "7,4",
@@ -175,8 +176,8 @@ def in_pieces(a: Slice, b: Slice, values: Values) -> Iterator[Step]:
 
 
 def piece(n: int, values: Values) -> Plan:
-    """The plan of a part of n limbs where all levels are there, but none for three: two more products cost less."""
-    if n in (1, 3):
+    """The plan of a part of n limbs where all levels are there, but none for few: more products cost less."""
+    if n in SCHOOLBOOK:
         return values.part("product-scanning", "mul", n, {})
     text = (("parts", "whole"), ("piece", values.text("piece")))
     return Plan("mul", n, "karatsuba", text, tuple(in_pieces(Slice("a", 0, n), Slice("b", 0, n), values)))

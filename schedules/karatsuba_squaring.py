@@ -10,6 +10,7 @@ With levels > 1 the parts are squared in the same way.  The low part is as large
 where `split` does not say otherwise.  The innermost level is formed in place, where limbs of H and M are used as they
 leave their squares (`parts=inline`), and so may the next one be (`parts=nested`), the squares one function on registers
 if there are few limbs (`parts=shared`), or it calls one leaf three times (`parts=calls`); the levels around it call it.
+Whole pieces (`parts=whole`) of 3 or 6 limbs have three parts: their squares, and those of the differences of each two.
 
 Cost: 3 S(n/2) and about 30 cycles for each limb of a half; called, 40.
 """
@@ -51,6 +52,7 @@ PARAMETERS = (
 IN_ONE = {"calls": 0, "inline": 1, "nested": 2, "shared": 1}  # innermost levels that are in place
 STREAMED = range(20, 45)  # limbs of a part that streamed-karatsuba may be the best for
 SWEPT = 21  # limbs of a part, at most, that sweeps are likely to be better for
+THIRDS = (3, 6)  # limbs of a whole piece that three parts are better for than two
 SHARED = 8  # limbs of a square that a function has in registers, operand and result
 
 
@@ -110,6 +112,9 @@ def steps(op: str, n: int, values: Values) -> Iterator[Step]:
 def in_pieces(n: int, half: int, values: Values) -> Iterator[Step]:
     """One level of all that there are down to single limbs; the parts of a piece are in place, those of more limbs
     called."""
+    if n in THIRDS and half == n - n // 2:
+        yield from in_thirds(n // 3, values)
+        return
     a = Slice("a", 0, n)
     low, high = a.part(0, half), a.part(half, n - half)
     called = n > values.one("piece")
@@ -120,6 +125,22 @@ def in_pieces(n: int, half: int, values: Values) -> Iterator[Step]:
     yield from (Block("H"), Part(of_high, Slice("r", 2 * half, 2 * (n - half)), high, high, called))
     yield Block("L + H - M")
     yield Recombine(half, middle, ())
+
+
+def in_thirds(third: int, values: Values) -> Iterator[Step]:
+    """Three parts and the differences of each two of them, all in place: six squares of a third of the limbs."""
+    inner = piece(third, values)
+    part = [Slice("a", third * i, third) for i in range(3)]
+    pairs = [(0, 1), (0, 2), (1, 2)]
+    for i in range(3):
+        yield from (Block(f"a{i}^2"), Part(inner, Slice("r", 2 * third * i, 2 * third), part[i], part[i], False))
+    for i, j in pairs:
+        d, middle = Slice(f"d{i}{j}", 0, third), Slice(f"m{i}{j}", 0, 2 * third)
+        yield from (Block(f"|a{i} - a{j}|^2"), Difference(f"a{i} < a{j}", d, part[i], part[j]))
+        yield Part(inner, middle, d, d, False)
+    yield Block("a_i^2 + a_j^2 - |a_i - a_j|^2, for each two of them")
+    for i, j in pairs:
+        yield Recombine(third, Slice(f"m{i}{j}", 0, 2 * third), (), low=i, high=j)
 
 
 def piece(n: int, values: Values) -> Plan:

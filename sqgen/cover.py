@@ -179,11 +179,14 @@ class _Replay:
 
     def recombine(self, step: Recombine) -> None:
         """L + H - M, written out as cells: what does not belong into its column must cancel."""
-        half = step.half
-        low, high = self.held(Slice("r", 0, 2 * half)), self.held(Slice("r", 2 * half, 2 * (self.plan.limbs - half)))
+        half, away = step.half, (step.high - step.low) * step.half
+        low, high = (
+            self.held(Slice("r", 2 * half * at, 2 * min(half, self.plan.limbs - half * at)))
+            for at in (step.low, step.high)
+        )
         *_, first, second = self.held(step.middle)
         found: Counter[tuple[int, int, int]] = Counter()
-        for (_, left, right), times, shift in ((low, 1, half), (high, 1, -half)):
+        for (_, left, right), times, shift in ((low, 1, away), (high, 1, -away)):
             for (i, j), weight in _cells(_limbs(left), _limbs(right)).items():
                 found[i, j, i + j + shift] += times * weight
         if first != second and len(step.signs) != 2:
@@ -192,7 +195,7 @@ class _Replay:
         for i, of_i in enumerate(x):
             for j, of_j in enumerate(y):
                 for (k, one), (m, other) in itertools.product(of_i.items(), of_j.items()):
-                    found[k, m, half + i + j] -= one * other
+                    found[k, m, step.column + i + j] -= one * other
         if self.plan.op == "sqr":
             found = _unordered(found)
         strange = [cell for cell, weight in found.items() if weight and cell[0] + cell[1] != cell[2]]

@@ -143,7 +143,7 @@ def unfolded(
                     i, j = (left.left.first, right.right.first) if triangle else (left.right.first, right.left.first)
                 place = into + step.into.first if into is not None and step.into.name == "r" else None
                 yield from unfolded(step.plan, triangle, (origin[0] + i, origin[1] + j), place, within or plan.method)
-            case Recombine() if into is not None:
+            case Recombine(low=0, high=1) if into is not None:
                 yield from (Store(into + column) for column in range(step.half, 2 * plan.limbs))
 
 

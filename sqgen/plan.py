@@ -152,7 +152,9 @@ class Recombine:
     """Karatsuba's last step: the result holds L, 2 * `half` limbs, and H above; add L + H - M at column `half`.
 
     `middle` is |M|; it is negative if one of the two `signs` is and the other is not.  A square has no signs.
-    `turn`: columns done in each turn of a loop, 0 for no loop; `branched`: a branch looks at the sign.
+    `turn`: columns done in each turn of a loop, 0 for no loop; `branched`: a branch looks at the sign.  With more than
+    two parts of `half` limbs there is such a step for each two of them, by their numbers `low` and `high`: it adds at
+    column (low + high) * half, and all of them speak of the squares as they were formed.
     """
 
     half: int
@@ -160,6 +162,13 @@ class Recombine:
     signs: tuple[str, ...]
     turn: int = 0
     branched: bool = False
+    low: int = 0
+    high: int = 1
+
+    @property
+    def column(self) -> int:
+        """Where it adds."""
+        return (self.low + self.high) * self.half
 
 
 Step = Product | Run | Strip | Double | Apart | Join | Gather | Load | Store | Block | Difference | Part | Recombine
@@ -285,7 +294,8 @@ def _of_parts(step: Difference | Part | Recombine) -> list[str]:
             return [f"  {into} = {left} * {right}{how}:", *(f"  {line}" for line in plan.text().splitlines())]
         case Recombine(half, middle, signs, branched=branched):
             sign = f", its sign that of {' * '.join(signs)}" if signs else ""
-            return [f"  column {half}: + L + H - {middle}{sign}{', by a branch' if branched else ''}"]
+            low, high = ("L", "H") if step.column == half else (f"r[{2 * half * at}]" for at in (step.low, step.high))
+            return [f"  column {step.column}: + {low} + {high} - {middle}{sign}{', by a branch' if branched else ''}"]
 
 
 def cells(step: Step) -> tuple[Product, ...]:
