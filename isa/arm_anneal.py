@@ -32,7 +32,7 @@ from .arm_cells import LIMB_BITS
 from .arm_fit import NEVER, Fit
 from .arm_moves import annealed
 from .arm_orders import Order
-from .arm_piece import Piece
+from .arm_piece import IN_REGISTERS, Piece
 from .arm_values import before, cycles, in_order
 
 ISA, CORE = "arm", "cortex-m0"
@@ -186,16 +186,13 @@ def improve(plan: Plan, rounds: int, steps: int, seed: int) -> None:
 
 
 def proved(plan: Plan, order: Order) -> bool:
-    """Whether the proof, which does not see through all orders, succeeds for this one."""
+    """Whether the proof, which does not see through all orders, succeeds for this one, and where it is a function."""
     rows, title = arm_orders.known(), arm_orders.name(plan)
     before_it = dict(rows)
     rows[title] = order
     try:
-        make(
-            spec(
-                ISA, LIMB_BITS * plan.limbs, op=plan.op, core=CORE, method=plan.method, parameters=dict(plan.parameters)
-            )
-        )
+        for limbs in (plan.limbs, 2 * plan.limbs) if plan.limbs > IN_REGISTERS else (plan.limbs,):
+            make(spec(ISA, LIMB_BITS * limbs, op=plan.op, core=CORE))
     except UserError:
         return False
     finally:
