@@ -28,11 +28,22 @@ from .table import Core
 from .timing import Price, price
 
 STEPS = 1_000_000  # instructions walked at most, in all cases together
-STEPS_PER_PRODUCT = 16  # instructions walked at most in one case, for each product of limbs; rolled loops take about 14
-STEPS_BESIDE = 4096  # instructions that a case may take beside these
-TERMS_PER_PRODUCT = 4  # terms touched at most, for each product of limbs, in a first look for a bound
+STEPS_BESIDE = 4096  # instructions that a case may take beside those for products
 CASES = 4096  # cases followed at most
 LOOK_AHEAD = 64  # instructions looked at to see whether a carry is dropped
+
+
+def steps_per_product(octets: int) -> int:
+    """Instructions walked at most in one case for each product of limbs of so many octets.
+
+    Rolled loops take about 14 where a limb is one; where it is four, products made of four multiplications take 40.
+    """
+    return 4 + 12 * octets
+
+
+def terms_per_product(octets: int) -> int:
+    """Terms touched at most, for each product of such limbs, in a first look for a bound."""
+    return 4 * octets
 
 
 def prove(image: bytes, contract: Contract, core: Core, entry: int = 0, *, branches: bool = False) -> Verdict:
@@ -61,12 +72,13 @@ class _Proof:
         self.branches = branches
         self.paths: dict[tuple[int, ...], Price] = {}  # of all cases, where they may differ
         self.isa = contract.isa
-        self.atoms = Atoms(TERMS_PER_PRODUCT * contract.limbs**2)
+        octets = self.isa.limb_bits // 8
+        self.atoms = Atoms(terms_per_product(octets) * contract.limbs**2)
         self.bases: dict[int, str] = {}
         self.initial: list[Value] = []
         self.operands: dict[str, list[int]] = {}
         self.steps = 0
-        self.longest = STEPS_PER_PRODUCT * contract.limbs**2 + STEPS_BESIDE
+        self.longest = steps_per_product(octets) * contract.limbs**2 + STEPS_BESIDE
         self.decoded: dict[int, Instr] = {}
         self.seen: set[int] = set()  # addresses whose instructions may be executed
         parts = self.isa.wide.get(self.isa.stack_pointer, (self.isa.stack_pointer,)) if self.isa.stack_pointer else ()
