@@ -103,6 +103,7 @@ class State:
     quiet: bool = False  # the instruction that is being executed leaves all flags as they are
     halfway: bool = False  # the stack pointer is half written
     bus: Bus | None = None
+    given: dict[Place, Form] | None = None  # limbs that a function found, where it is walked knowing nothing of them
     stack_touched: bool = False  # the stack or what is watched, by the instruction that is being executed
 
     def fork(self, atom: int, value: int) -> State:
@@ -410,10 +411,16 @@ class State:
             if offset > -self.below():
                 raise Refused("reads the caller's stack")
         self.events.append(Event(self.atoms.here, "read", buffer, offset))
-        cell = self.memory.get((buffer, offset))
+        cell = self.cell((buffer, offset))
         if isinstance(cell, Return):
             raise Refused("reads a return address as data")
         return {self.atoms.new(0, self.limb_top()): 1} if cell is None else cell
+
+    def cell(self, place: Place) -> Cell | None:
+        """What is in memory, None where nothing was written; where all is unknown, an unknown limb."""
+        if self.given is not None and place not in self.memory and place[0] != "stack":
+            self.memory[place] = self.given[place] = {self.atoms.new(0, self.limb_top()): 1}
+        return self.memory.get(place)
 
     def store(self, address: Form, value: Value) -> None:
         if self.bus and address.keys() <= {ONE}:
@@ -426,7 +433,7 @@ class State:
             if isinstance(self.memory.get((buffer, offset)), Return):
                 raise Refused("overwrites a return address")
             self.stack_touched = True
-        elif buffer != "r":
+        elif buffer != "r" and self.given is None:
             raise Refused(f"writes to operand {buffer}")
         self.events.append(Event(self.atoms.here, "write", buffer, offset))
         self.memory[buffer, offset] = self.form(value)
