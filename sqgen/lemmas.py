@@ -132,7 +132,7 @@ def lemma(state: State, names: Mapping[str, Group], initial: Sequence[object]) -
     result = forms([state.memory[place] for place in written])
     if not (result and is_product(state, result, left, right, 0)):
         return None
-    kept = frozenset(slot for slot, value in enumerate(state.slots) if value is initial[slot])
+    kept = frozenset(slot for slot, value in enumerate(state.slots) if value is initial[slot] and value is not None)
     known = {frozenset(form.items()): at for at, form in enumerate(result) if form.keys() - {ONE}}
     held: dict[int, Held] = {}
     for slot, value in enumerate(state.slots):
@@ -235,11 +235,14 @@ def registers(state: State, known: Lemma, digits: Sequence[Form]) -> None:
     """What registers and flags hold at the return, but for addresses."""
     isa = state.contract.isa
     flags = {isa.slots[flag] for flag in isa.flags}
+    link = isa.slots[isa.abi.link] if isa.abi.link else None
     for slot in range(len(state.slots)):
-        if slot in known.kept or slot in state.watched:
+        if slot in state.watched:
             continue
         if slot in flags:
             state.slots[slot] = None
+        elif slot in known.kept and slot != link:  # which the call has written
+            continue
         elif slot in known.held:
             what, value = known.held[slot]
             state.slots[slot] = digits[value] if what == "limb" else state.constant(value)

@@ -109,6 +109,16 @@ def test_a_call_must_not_write_elsewhere(old: str, new: str, told: list[bool]) -
     assert told[0]
 
 
+def test_no_flag_is_what_it_was_before_the_call(told: list[bool]) -> None:
+    """The carry is zero before it, and after it one where the function has compared so."""
+    once = TWICE[: TWICE.index("    ldd  r18")] + TWICE[TWICE.index("    clr  r1") :]
+    right = ALONE.replace("    ret", "    cp r18, r19\n    ret") + once.replace("    rcall", "    cp r2, r2\n    rcall")
+    wrong = right.replace("    clr  r1\n", "    ldd r18, Z+3\n    adc r18, r2\n    std Z+3, r18\n    clr  r1\n")
+    assert right != wrong and link(right).prove().proved
+    assert not link(wrong).prove().proved
+    assert told == [True, True]
+
+
 @functools.cache
 def kernel(name: str, core_name: str | None, op: str, bits: int) -> Kernel:
     return make(spec({"avr": avr, "arm": arm}[name](), bits, op=op, core=core_name))
