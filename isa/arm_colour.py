@@ -217,6 +217,8 @@ class Trial:
                 self.emit(name, registers[0], named[0], op.number, gives=True)
             case "neg":
                 self.emit(name, registers[0], named[0], gives=True)
+            case "at":
+                self.emit(name, registers[0], named[0], LIMB * op.number)
             case "uxth":
                 self.emit(name, registers[0], named[0])
             case "add" | "sub":

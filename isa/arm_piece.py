@@ -13,7 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from sqgen.plan import Difference, Part, Plan, Recombine
 
-from .arm_digits import Limbs, form, limbs_of, pairs
+from .arm_digits import VECTORS, Limbs, form, limbs_of, pairs
+from .arm_scan import Scan
 from .arm_thirds import Thirds
 from .arm_values import Values
 
@@ -32,7 +33,10 @@ class Piece:
         self.r = self.values.new()
         self.pointers = {name: self.values.new() for name in plan.operands}
         self.entry = dict(zip((self.r, *self.pointers.values()), ARGUMENTS, strict=False))  # their registers
-        if plan.limbs <= IN_REGISTERS:
+        rows = plan.op == "mul" and plan.limbs in VECTORS and plan.by_columns
+        if not any(plan.parts()) and not rows:
+            Scan(plan, self.values, dict(self.pointers), self.r).all()
+        elif plan.limbs <= IN_REGISTERS:
             self.formed()
         elif len(pairs(plan)) > 1:
             Thirds(self).all()

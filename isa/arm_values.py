@@ -26,6 +26,7 @@ SHAPES = {
     "neg": ("rsbs", False, False),
     "mask": ("sbcs", False, False),  # of any register from itself: all ones if there is a borrow, else zero
     "step": ("adds_i", True, False),  # a pointer, by some bytes
+    "at": ("ldr", False, False),  # the limb at a distance from a pointer
     "stack": ("add_rsp", False, False),  # the address of a limb of the caller's frame
     "slot": ("ldr_sp", False, False),  # a limb of the caller's frame, and its number
     "keep": ("str_sp", False, False),
@@ -43,7 +44,8 @@ CARRY_OUT = frozenset(("add", "adc", "sub", "sbc", "mask", "lsl", "lsr", "neg", 
 
 @dataclass(frozen=True)
 class Operation:
-    """`reads` and `writes` are values by number; `number`: the shift, the bytes of a step, the limb of the frame."""
+    """`reads` and `writes` are values by number; `number`: the shift, the bytes of a step, the limb of the frame or
+    from a pointer."""
 
     kind: str
     reads: tuple[int, ...]
@@ -64,7 +66,7 @@ def cycles(op: Operation) -> int:
         return 1 + len(op.reads) + len(op.writes)
     if op.kind in ("ldm", "stm"):
         return len(op.reads) + len(op.writes) - 1  # the pointer is read and written
-    return 2 if op.kind in ("slot", "keep") else 1
+    return 2 if op.kind in ("slot", "keep", "at") else 1
 
 
 class Values:
@@ -169,17 +171,18 @@ def in_memory(units: Sequence[Sequence[Operation]]) -> Iterator[tuple[int, set[i
     loads: dict[int, set[int]] = {}
     for at, unit in enumerate(units):
         for op in unit:
-            if op.kind not in ("ldm", "stm", "step"):
+            if op.kind not in ("ldm", "stm", "step", "at"):
                 continue
             number = begins.get(op.reads[0], op.reads[0])
-            begins[op.writes[0]] = number
+            if op.kind != "at":
+                begins[op.writes[0]] = number
             if op.kind == "stm":
                 yield at, loads.pop(number, set())
             if op.kind != "step" and number in stores:
                 yield at, {stores[number]}
             if op.kind == "stm":
                 stores[number] = at
-            elif op.kind == "ldm":
+            elif op.kind in ("ldm", "at"):
                 loads.setdefault(number, set()).add(at)
 
 
