@@ -170,11 +170,15 @@ def listing(line: Line, mark: str, symbol: str) -> list[str]:
     rows += [f".L{symbol}_{label}:" for label in line.labels]
     if rows:
         rows.insert(0, "")
-    text, comment = f"    {line.instr.text()}", line.comment
+    text, comment = line.instr.text(), line.comment
+    if line.target and line.instr.insn.words:
+        (operand,) = line.instr.insn.operands
+        text = line.instr.insn.syntax.format(**{operand.name: f".L{symbol}_{line.target}"})
+    elif line.target:
+        text = f"{line.instr.insn.name} .L{symbol}_{line.target}"
     if line.instr.insn.words:
-        text, comment = f"    {as_words(line.instr)}", f"{line.instr.text()}{'; ' if comment else ''}{comment}"
-    if line.target:
-        text = f"    {line.instr.insn.name} .L{symbol}_{line.target}"
+        text, comment = as_words(line.instr), f"{text}{'; ' if comment else ''}{comment}"
+    text = f"    {text}"
     rows.append(f"{text:<{COMMENT_COLUMN}}{mark} {comment}" if comment else text)
     return rows
 

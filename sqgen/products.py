@@ -22,11 +22,12 @@ from .symbolic import Call, Place, State
 SHORT = 6  # terms for each limb that a number may have to be taken for what it was computed from
 
 
-def called(state: State) -> None:
-    """Remember the call of a function, before its return address is pushed."""
+def called(state: State, below: int = 0) -> None:
+    """Remember the call of a function, before its return address is pushed; or when `below` limbs are on the stack that
+    it gives back."""
     atoms = state.atoms
     now = len(atoms.low), len(atoms.relation), atoms.unmultiplied
-    state.calls.append(Call(state.depth, len(state.events), *now, dict(state.memory)))
+    state.calls.append(Call(state.depth + below, len(state.events), *now, dict(state.memory)))
     atoms.unmultiplied = 0
     resumed(state)
 
@@ -82,7 +83,8 @@ def replace(state: State, written: Sequence[Place], left: Sequence[Form], right:
 
 
 def touched(state: State, call: Call) -> tuple[list[Place], list[Place]]:
-    """Places read before they were written since the call, and places written that are still in use, in order."""
+    """Places read before they were written since the call, but for the count behind a turn of a loop, and places
+    written that are still in use, in order."""
     read: set[Place] = set()
     written: set[Place] = set()
     for event in state.events[call.events :]:
@@ -91,7 +93,7 @@ def touched(state: State, call: Call) -> tuple[list[Place], list[Place]]:
             written.add(place)
         elif event.kind == "read" and place not in written:
             read.add(place)
-    return sorted(read), sorted(written & state.memory.keys())
+    return sorted(read - {("stack", call.depth - 1)}), sorted(written & state.memory.keys())
 
 
 def runs(places: Sequence[Place]) -> list[list[Place]]:

@@ -12,7 +12,7 @@ import gc
 import itertools
 from collections.abc import Sequence
 
-from . import bus
+from . import bus, turns
 from .code import flags_read, flags_written
 from .contract import Contract, Fault, Verdict
 from .encode import DecodeError, Instr, decode
@@ -69,6 +69,7 @@ class _Proof:
         self.longest = STEPS_PER_PRODUCT * contract.limbs**2 + STEPS_BESIDE
         self.decoded: dict[int, Instr] = {}
         self.seen: set[int] = set()  # addresses whose instructions may be executed
+        self.turns = turns.bodies(image, self.isa, entry)
         parts = self.isa.wide.get(self.isa.stack_pointer, (self.isa.stack_pointer,)) if self.isa.stack_pointer else ()
         self.stack_slots = tuple(self.isa.slots[part] for part in parts)
         flag = self.isa.interrupt_enable
@@ -162,6 +163,7 @@ class _Proof:
                 last = self.entry + state.path[-1] if state.path else at
                 raise self.failure(at if 0 <= at < len(self.image) else last, str(error)) from None
             self.atoms.here = at
+            self.turn(state, at)
             try:
                 if at not in self.seen:
                     self.allowed(instr)
@@ -175,6 +177,8 @@ class _Proof:
                     following = self.flow(state, instr, at)
                 else:
                     self.plain(state, instr)
+                    if self.turns and instr.insn.frame:
+                        returned(state)
             except Split as split:
                 return split.atom, at
             except (Refused, bus.Misuse) as refused:
@@ -183,6 +187,12 @@ class _Proof:
             if following is None:
                 return None
             at = following
+
+    def turn(self, state: State, at: int) -> None:
+        """The code of a turn of a loop may begin here: it is looked at like that of a function."""
+        begun = bool(state.calls) and state.calls[-1].depth == state.depth + 1  # before the state was split
+        if at in self.turns and not begun:
+            called(state, 1)
 
     def tick(self, devices: bus.Bus, state: State, instr: Instr) -> None:
         """An instruction begins: what an interrupt may have done to the devices is done."""
