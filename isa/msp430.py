@@ -3,7 +3,8 @@
 The multiplier is a device in memory, in which a column of products is accumulated: `msp430_columns` has the idiom,
 `msp430_square` and `msp430_product` what is in registers when, `msp430_wide` all of it for the 32-bit multiplier;
 `msp430_pointers` is how operands are read.  `msp430_rows` adds products in rows; `msp430_streamed` is a level of
-Karatsuba's method made of these, `msp430_level` and `msp430_sums` one whose parts share code.
+Karatsuba's method made of these, `msp430_level` and `msp430_sums` one whose parts share code; `msp430_loops` is
+code in loops.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from sqgen.table import Core, Isa
 
 from .msp430_columns import fastest, frame
 from .msp430_level import level, leveled
+from .msp430_loops import LEAST, loops
 from .msp430_product import products
 from .msp430_rows import SUMS, in_rows, rows
 from .msp430_square import squares
@@ -31,10 +33,14 @@ NEEDS = ("mov_ra",)
 def forms(plan: Plan, core: Core) -> bool:
     """Whether a plan finishes one column after the other, as the multiplier's sum must, or is made of rows in runs, or
     of equal parts of these kinds."""
+    if plan.limbs % core.multiple:
+        return False
     if leveled(plan):
         known = all(part.called and forms(part.plan, core) for part in plan.parts())
         return known and plan.limbs % (2 * core.multiple) == 0
     wide = "mpy32" in core.devices
+    if plan.loops:
+        return plan.by_columns and plan.limbs >= LEAST and not wide
     return plan.by_columns or (not wide and (in_rows(plan) or streamed(plan)))
 
 
@@ -53,6 +59,8 @@ def formed(plan: Plan, isa: Isa, core: Core, depth: int) -> Sequence[Op]:
     """A plan's operations on registers, within so many levels; the stack pointer is where it was behind them."""
     if leveled(plan):
         return level(plan, isa, core, lambda part: formed(part, isa, core, depth + 1), depth)
+    if plan.loops:
+        return loops(plan, isa, core)
     if in_rows(plan):
         return rows(plan, isa, core)
     if streamed(plan):
@@ -71,8 +79,8 @@ def floor(op: str, limbs: int, core: Core) -> dict[str, int]:
     """Cycles that columns, or rows, take at least, by the groups of `sqgen explain`.
 
     A product takes two writes to the multiplier for each limb of a word, from registers, and its carry an addition, but
-    for the first two of a column; a column ends with additions of the product's limbs and of the last carry.  In rows of
-    a product the first of the two writes is there once for each row, but both limbs of each product are added.
+    for the first two of a column; a column ends with additions of the product's limbs and of the last carry.  In rows
+    of a product the first of the two writes is there once for each row, but both limbs of each product are added.
     """
     write = 3 if core.timing == "cpux" else 4
     width = 2 if "mpy32" in core.devices else 1

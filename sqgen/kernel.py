@@ -166,7 +166,15 @@ def candidates(spec: Spec) -> list[Compiled]:
 
 
 def requests(spec: Spec) -> list[tuple[str, answers.Row]]:
-    """(method, row) to try.  Where the search has been, what it found is enough."""
+    """(method, row) to try, of methods that are named, or needed for a limit, or of use at this size."""
+    found = possible(spec)
+    if spec.method != "auto" or spec.max_bytes is not None:
+        return found
+    return [each for each in found if methods.sought(each[0], spec.contract.limbs)] or found
+
+
+def possible(spec: Spec) -> list[tuple[str, answers.Row]]:
+    """(method, row) of all that may do.  Where the search has been, what it found is enough."""
     isa, op = spec.contract.isa, spec.contract.op
     if spec.method != "auto":
         return [(spec.method, row) for row in points(spec, spec.method)]
