@@ -23,7 +23,7 @@ from sqgen.plan import Plan
 from sqgen.table import Core, Isa
 
 from .msp430_pointers import Pointer, Read, at_home, cheapest
-from .msp430_writer import LIMB, RESULT, Writer
+from .msp430_writer import LIMB, OFF, RESULT, Writer
 
 SCAN = "r15"  # p
 FREE = ("r8", "r7", "r6", "r5", "r4")  # for limbs of the operands
@@ -127,8 +127,10 @@ class Columns(Walk):
             self.enter(column)
             self.prepare(column)
             if column < self.top:
+                self.hold()
                 self.multiply(column)
                 self.finish(column)
+                self.let_go()
         self.store(self.top)
         self.leave()
 
@@ -175,14 +177,13 @@ class Columns(Walk):
 def frame(saved: Sequence[str], core: Core, *, alone: bool = False) -> tuple[list[Op], list[Op]]:
     """Operations that save registers and turn interrupts off, and those that restore both and return.
 
-    The multiplier belongs to interrupt handlers, too.  The instruction behind DINT is still open to them
-    [SLAU049]: a NOP, for assemblers warn of others.  `alone`: the caller keeps them away.
+    The multiplier belongs to interrupt handlers, too.  `alone`: the caller keeps them away; on a core where they are
+    to be off for a column at a time the columns see to it.
     """
     pushes, pops = saves(saved, core)
-    if alone:
+    if alone or core.brief:
         return pushes, [*pops, Op("ret", ())]
-    guard = [Op("push_sr", ()), Op("dint", ()), Op("nop", ())]
-    return [*pushes, *guard], [Op("pop_sr", ()), *pops, Op("ret", ())]
+    return [*pushes, Op("push_sr", ()), *OFF], [Op("pop_sr", ()), *pops, Op("ret", ())]
 
 
 def saves(saved: Sequence[str], core: Core) -> tuple[list[Op], list[Op]]:

@@ -40,9 +40,13 @@ class Loops(Writer):
         self.emit("mov_r", LEFT, FROM_LEFT)
         self.emit("mov_r", RIGHT, FROM_RIGHT)
         self.emit("mov_r", COUNT, HEIGHT)
-        self.triangle() if self.square else self.cells(HIGH)
-        if not self.square:
+        self.hold()
+        if self.square:
+            self.triangle()
+        else:
+            self.cells(HIGH)
             self.add(HIGH)
+        self.let_go()
         self.store()
         self.step()
         self.build.mark("jne", column)

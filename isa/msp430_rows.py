@@ -68,8 +68,10 @@ class Rows(Writer):
         for row in range(self.width):
             self.build.heading(f"row {row} of {name}")
             self.emit("mov_sp", RIGHT)
+            self.hold()
             self.emit("mov_pa", LEFT, self.ports["MPY"])
             self.first(place) if empty and row == 0 else self.row(place + row)
+            self.let_go()
 
     def product(self) -> None:
         """A product begins, of the next limb of b."""

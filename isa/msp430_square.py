@@ -70,7 +70,7 @@ class Square(Columns):
 
     def on_stack(self, word: int) -> Read:
         """A doubled word that was pushed."""
-        offset = LIMB * (self.n - 1 - word + self.masked)
+        offset = LIMB * (self.n - 1 - word + self.masked + self.held)
         return Read("x", "sp", offset) if offset else Read("m", "sp")
 
     def prepare(self, column: int) -> None:

@@ -46,8 +46,10 @@ class Wide(Walk):
         for column in range(self.top):
             self.enter(column)
             self.prepare(column)
+            self.hold()
             self.multiply(column)
             self.finish(column)
+            self.let_go()
         self.store(self.top)
         self.leave()
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqgen.code import Builder, Flag
+from sqgen.code import ANY_FLAGS, Builder, Flag, Op
 from sqgen.table import Core, Isa
 
 LIMB = 2  # bytes
 NAMED = (1, 2, 3, 4)  # limbs that instructions of their own move a pointer by
 RESULT, LEFT, RIGHT = "r12", "r13", "r14"
+
+# The instruction behind DINT is still open to interrupts [SLAU049]: a NOP, for assemblers warn of others.
+OFF = (Op("dint", ()), Op("nop", ()))
 
 
 class Writer:
@@ -26,6 +29,7 @@ class Writer:
         """Nothing is written yet."""
         self.build = Builder(self.isa)
         self.carry: Flag | None = None
+        self.held = 0  # limbs on the stack while interrupts are held off for a column
 
     def emit(self, name: str, *args: str | int, comment: str = "") -> None:
         """An instruction; it takes the carry that the one before it gave, if it takes one."""
@@ -37,6 +41,18 @@ class Writer:
         """Names in the sums that an instruction adds up."""
         found = [statement for statement in self.isa.insns[name].statements if hasattr(statement, "terms")]
         return tuple(name for each in found for term in each.terms for name in term.names)
+
+    def hold(self) -> None:
+        """Interrupts are held off, if they are for a column at a time."""
+        if self.core.brief:
+            self.build.raw([Op("push_sr", (), takes=ANY_FLAGS), *OFF])
+            self.held = 1
+
+    def let_go(self) -> None:
+        """They are as they were again."""
+        if self.core.brief:
+            self.build.raw([Op("pop_sr", ())])
+            self.held = 0
 
     def shift(self, register: str, limbs: int) -> None:
         """Move a pointer by so many limbs."""

@@ -6,6 +6,7 @@ import io
 import os
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO, TypeVar
 
@@ -17,7 +18,7 @@ from .cli_explain import explain
 from .cli_paper import paper
 from .cli_search import search
 from .errors import EXIT_MEANING, Exit, UserError
-from .options import branches_option, parameter_option, time_option
+from .options import branches_option, device_option, parameter_option, time_option
 from .options import cores as _cores
 from .options import goals as _goals
 from .options import isas as _isas
@@ -222,11 +223,12 @@ def _dump(made: Kernel, stage: str) -> str:
 @_op_option
 @click.option("--bits", type=int, required=True, metavar="N", help="Size of an operand in bits.")
 @click.option("--symbol", metavar="NAME", help="The function, where the file has several.")
+@device_option
 @branches_option
 @time_option
 def prove(file: Path, isa: str, core: str | None, **asked: Any) -> None:
     """Prove that a function in an object or ELF FILE, whoever made it, squares or multiplies for all inputs."""
-    from . import objects, report  # noqa: PLC0415
+    from . import guarding, objects, report  # noqa: PLC0415
     from .contract import contract  # noqa: PLC0415
     from .prove import prove as prove_bytes  # noqa: PLC0415
     from .tables import isa as isa_of  # noqa: PLC0415
@@ -235,6 +237,8 @@ def prove(file: Path, isa: str, core: str | None, **asked: Any) -> None:
     what = contract(which, asked["op"], asked["bits"])
     chosen = which.core(core or which.default_core)
     chosen = which.at_any_time(chosen) if asked["allow_variable_time"] else chosen
+    guarded = guarding.options(which, chosen, asked["parameters"])
+    what, chosen = replace(what, alone=guarded.alone), guarded.core
     code = objects.read(file, which, asked["symbol"])
     verdict = prove_bytes(code.image, what, chosen, code.entry, branches=asked["allow_branches"])
     objects.require_linked(file, which, code, verdict.path)

@@ -37,6 +37,7 @@ def manifest(kernel: Kernel) -> dict[str, Any]:
         "core": spec.core.name,
         "method": plan.method,
         "parameters": dict(plan.parameters),
+        **({"options": dict(spec.guarding)} if spec.guarding else {}),
         "cycles": {"body": kernel.price.body, "call": kernel.price.call},
         "cycles_by_timing": {
             timing.name: {"body": price.body, "call": price.call, "confirmed_by": timing.confirmed or None}
@@ -125,6 +126,7 @@ def facts(kernel: Kernel) -> dict[str, Any]:
         "stack": kernel.verdict.stack,
         "return_address": spec.core.pc_limbs * isa.limb_bits // 8,
         "bytes": kernel.size,
+        "devices": [(contract.isa.devices[name].title, at) for name, at in spec.core.devices.items()],
         "masked": kernel.interrupts_off,
         "cycles": [
             (

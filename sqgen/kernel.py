@@ -59,6 +59,12 @@ class Kernel:
         return spec.method not in known and bool(methods.method(spec.method).PARAMETERS)
 
     @property
+    def moved(self) -> bool:
+        """Whether a device is not where the table has it."""
+        core = self.spec.core
+        return bool(core.devices) and core.devices != self.spec.contract.isa.core(core.name).devices
+
+    @property
     def sha256(self) -> str:
         """Of the code."""
         return hashlib.sha256(self.compiled.image).hexdigest()
@@ -95,6 +101,7 @@ class Kernel:
             **({"paths": 1 + len(self.verdict.others)} if self.verdict.branches else {}),
             **({"variable": list(self.variable)} if self.variable else {}),
             **({"alone": True} if contract.alone else {}),
+            **({"devices": dict(self.spec.core.devices)} if self.moved else {}),
         }
         return hashlib.sha256(json.dumps(statement, sort_keys=True).encode()).hexdigest()
 
@@ -166,15 +173,7 @@ def candidates(spec: Spec) -> list[Compiled]:
 
 
 def requests(spec: Spec) -> list[tuple[str, answers.Row]]:
-    """(method, row) to try, of methods that are named, or needed for a limit, or of use at this size."""
-    found = possible(spec)
-    if spec.method != "auto" or spec.max_bytes is not None:
-        return found
-    return [each for each in found if methods.sought(each[0], spec.contract.limbs)] or found
-
-
-def possible(spec: Spec) -> list[tuple[str, answers.Row]]:
-    """(method, row) of all that may do.  Where the search has been, what it found is enough."""
+    """(method, row) to try.  Where the search has been, what it found is enough."""
     isa, op = spec.contract.isa, spec.contract.op
     if spec.method != "auto":
         return [(spec.method, row) for row in points(spec, spec.method)]
@@ -188,10 +187,13 @@ def possible(spec: Spec) -> list[tuple[str, answers.Row]]:
         beside = dict.fromkeys(neighbours(spec))
         if beside:
             return [(name, row) for name in beside for row in points(spec, name)]
+    if spec.max_bytes is None:
+        names = [name for name in names if methods.sought(name, spec.contract.limbs)]
     fronts = answers.fronts(isa, op, spec.core)
     if fronts:
         nearest = min(fronts, key=lambda bits: (abs(bits - spec.bits), bits))
-        chosen = [(str(row[answers.METHOD]), row) for row in from_front(spec, fronts[nearest], nearest)]
+        front = [row for row in fronts[nearest] if row[answers.METHOD] in names]
+        chosen = [(str(row[answers.METHOD]), row) for row in from_front(spec, front, nearest)]
         return chosen if nearest == spec.bits else [(name, moved(spec, name, row)) for name, row in chosen]
     return [(name, row) for name in names for row in points(spec, name)]
 

@@ -5,25 +5,21 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import jsonschema  # type: ignore[import-untyped]
 import pytest
 from conftest import TESTS
 from flips import passed
-from msp430 import made, msp430
+from msp430 import code_of, index_of, made, msp430, of, refused
 
 from sqgen import check, emit, interpret, judging, measure, objects, programs
-from sqgen import kernel as kernel_module
 from sqgen.contract import Contract
 from sqgen.encode import Instr, assemble, decode, encode
 from sqgen.errors import Exit, UserError
 from sqgen.explain import explain
 from sqgen.forward import prove_forward
 from sqgen.interpret import call, operands, trace
-from sqgen.kernel import Kernel
 from sqgen.oracles import mspdebug
 from sqgen.oracles.mspdebug_judge import _Judge
 from sqgen.prove import prove
@@ -160,27 +156,6 @@ def test_what_llvm_does_not_know_is_there_as_words_that_say_what_they_are() -> N
 
 
 # ---- the multiplier ---------------------------------------------------------------------------------------------
-
-
-def refused(kernel: Kernel, instrs: Sequence[Instr]) -> str:
-    """What the proof says of a kernel's code that was changed; the second one refuses it, too."""
-    image, contract, core = assemble(instrs), kernel.spec.contract, kernel.spec.core
-    fault = prove(image, contract, core).fault
-    assert fault is not None and not prove_forward(image, contract, core).proved
-    return fault.message
-
-
-def code_of(kernel: Kernel) -> list[Instr]:
-    return [line.instr for line in kernel.compiled.lines]
-
-
-def index_of(instrs: Sequence[Instr], name: str, nth: int = 0) -> int:
-    """Where the n-th instruction of a name stands."""
-    return [index for index, instr in enumerate(instrs) if instr.insn.name == name][nth]
-
-
-def of(name: str, *operands: str | int) -> Instr:
-    return Instr(msp430().insns[name], operands)
 
 
 def test_a_result_that_is_read_too_early_is_refused() -> None:
@@ -429,49 +404,3 @@ def test_check_runs_a_written_kernel_in_mspdebug(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="in mspdebug, the result is wrong") as caught:
         judging.judge(file, given, runs=20)
     assert caught.value.code == Exit.DISAGREES
-
-
-# ---- loops ------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("op", "most"), [("sqr", 180), ("mul", 140)])
-def test_code_in_loops_does_not_grow_with_the_number_of_limbs(op: str, most: int) -> None:
-    sizes = {made(op, bits, "column-loops").size for bits in (144, 160, 256, 1024)}
-    assert len(sizes) == 1 and max(sizes) <= most
-
-
-@pytest.mark.simulator
-@pytest.mark.parametrize(("op", "bits"), [("sqr", 144), ("mul", 160), ("sqr", 256), ("mul", 240), ("sqr", 1024)])
-def test_code_in_loops_is_right(op: str, bits: int) -> None:
-    kernel = made(op, bits, "column-loops")
-    image, contract, core = kernel.compiled.image, kernel.spec.contract, kernel.spec.core
-    for values in operands(contract, 10):
-        assert call(image, contract, core, values) == values[0] * values[-1]
-    assert check.run(image, contract, core, runs=10).stack == kernel.verdict.stack
-    assert prove_forward(image, contract, core).proved or bits > 256
-
-
-@pytest.mark.parametrize("asked", [{"goal": "size"}, {"goal": "balanced"}, {"max_bytes": 1160}])
-def test_a_small_square_of_256_bits_is_fast_too(asked: dict[str, Any]) -> None:
-    """What the project set itself."""
-    kernel = kernel_module.make(spec("msp430", 256, **asked))
-    assert kernel.size <= 1160 and kernel.price.call <= 2300
-
-
-def test_loops_of_few_limbs_are_for_those_who_ask_for_few_bytes() -> None:
-    assert kernel_module.make(spec("msp430", 256, max_bytes=200)).compiled.plan.method == "column-loops"
-    with pytest.raises(
-        UserError, match=r"the smallest known takes 172 bytes \(column-loops\), 72 more than --max-bytes"
-    ):
-        kernel_module.make(spec("msp430", 256, max_bytes=100))
-
-
-def test_1024_bits_in_loops_take_less_than_twice_the_cycles() -> None:
-    small = kernel_module.make(spec("msp430", 1024, goal="size"))
-    assert small.compiled.plan.method == "column-loops" and small.price.call < 2 * made("sqr", 1024).price.call
-
-
-def test_loops_are_for_the_16_bit_multiplier_and_more_than_a_few_limbs() -> None:
-    for bits, core in ((128, "msp430"), (256, "msp430x-mpy32")):
-        with pytest.raises(UserError, match="'column-loops' is made of loops that sqgen cannot form on msp430; take "):
-            made("sqr", bits, "column-loops", core)

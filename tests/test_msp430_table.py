@@ -156,6 +156,7 @@ EMULATED = {
     "sbc": "#0, ",
     "inv": "#-1, ",
     "dint": "#8, sr",
+    "clrc": "#1, sr",
     "nop": "#0, r3",
     "pop": "@sp+, ",
 }
