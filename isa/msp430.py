@@ -4,7 +4,8 @@ The multiplier is a device in memory, in which a column of products is accumulat
 `msp430_square` and `msp430_product` what is in registers when, `msp430_wide` all of it for the 32-bit multiplier;
 `msp430_pointers` is how operands are read.  `msp430_rows` adds products in rows; `msp430_streamed` is a level of
 Karatsuba's method made of these, `msp430_level` and `msp430_sums` one whose parts share code; `msp430_loops` is
-code in loops.
+code in loops, `msp430_cells`
+for all other orders.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from sqgen.code import Code, Function, Op
 from sqgen.plan import Plan
 from sqgen.table import Core, Isa
 
+from .msp430_cells import addressed, any_cells
 from .msp430_columns import fastest, frame
 from .msp430_level import level, leveled
 from .msp430_loops import LEAST, loops
@@ -28,17 +30,23 @@ from .msp430_wide import wide
 __all__ = ["NEEDS", "address", "floor", "forms", "frame", "lower", "preferred", "starts"]
 
 NEEDS = ("mov_ra",)
+WIDE = "mpy32"  # the multiplier that words of two limbs are for
 
 
 def forms(plan: Plan, core: Core) -> bool:
+    """Whether these idioms know all steps of a plan; with the 16-bit multiplier cells may come in any order."""
+    return fitting(plan, core) or not (plan.loops or any(plan.parts()) or WIDE in core.devices)
+
+
+def fitting(plan: Plan, core: Core) -> bool:
     """Whether a plan finishes one column after the other, as the multiplier's sum must, or is made of rows in runs, or
     of equal parts of these kinds."""
     if plan.limbs % core.multiple:
         return False
     if leveled(plan):
-        known = all(part.called and forms(part.plan, core) for part in plan.parts())
+        known = all(part.called and fitting(part.plan, core) for part in plan.parts())
         return known and plan.limbs % (2 * core.multiple) == 0
-    wide = "mpy32" in core.devices
+    wide = WIDE in core.devices
     if plan.loops:
         return plan.by_columns and plan.limbs >= LEAST and not wide
     return plan.by_columns or (not wide and (in_rows(plan) or streamed(plan)))
@@ -50,7 +58,10 @@ def preferred(op: str, limbs: int, core: Core) -> list[tuple[str, dict[str, str]
 
 
 def lower(plan: Plan, isa: Isa, core: Core) -> Code:
-    """The plan as one function, on registers already: which operand is in one when is chosen there."""
+    """The plan as one function: on registers already, since which operand is in one when is chosen with the idiom, but
+    for cells in an order of their own."""
+    if not fitting(plan, core):
+        return any_cells(plan, isa, core)
     ops = formed(plan, isa, core, 0)
     return Code((Function("", tuple(replace(op, reads=(), writes=()) for op in ops), ()),))
 
@@ -65,14 +76,14 @@ def formed(plan: Plan, isa: Isa, core: Core, depth: int) -> Sequence[Op]:
         return rows(plan, isa, core)
     if streamed(plan):
         return in_one(plan, isa, core)
-    if "mpy32" in core.devices:
+    if WIDE in core.devices:
         return fastest(wide(plan, isa, core), isa, core)
     return fastest((squares if plan.op == "sqr" else products)(plan, isa, core), isa, core)
 
 
 def address(ops: Sequence[Op], isa: Isa) -> list[Op]:
-    """Nothing is left to be done."""
-    return list(ops)
+    """Loads and stores of cells in an order of their own become instructions."""
+    return addressed(ops, isa)
 
 
 def floor(op: str, limbs: int, core: Core) -> dict[str, int]:
@@ -83,7 +94,7 @@ def floor(op: str, limbs: int, core: Core) -> dict[str, int]:
     of a product the first of the two writes is there once for each row, but both limbs of each product are added.
     """
     write = 3 if core.timing == "cpux" else 4
-    width = 2 if "mpy32" in core.devices else 1
+    width = 2 if WIDE in core.devices else 1
     words = limbs // width
     heights = [min(column, 2 * words - 2 - column) + 1 for column in range(2 * words - 1)]
     if op == "sqr":

@@ -9,11 +9,12 @@ from pathlib import Path
 
 import jsonschema  # type: ignore[import-untyped]
 import pytest
+from commandline import Call
 from conftest import TESTS
 from flips import passed
 from msp430 import code_of, index_of, made, msp430, of, refused
 
-from sqgen import check, emit, interpret, judging, measure, objects, programs
+from sqgen import check, emit, interpret, judging, measure, methods, objects, programs
 from sqgen.contract import Contract
 from sqgen.encode import Instr, assemble, decode, encode
 from sqgen.errors import Exit, UserError
@@ -371,16 +372,48 @@ def test_the_32_bit_multiplier_takes_multiples_of_32_bits() -> None:
     assert caught.value.code == Exit.USAGE
 
 
+SHAPES = ("product-scanning", "column-loops", "row-loops", "rows")  # orders that idioms of their own form, or none
+SQUARES = [m for m in methods.names("sqr") if "karatsuba" not in m and m not in SHAPES]
+PRODUCTS = [m for m in methods.names("mul") if "karatsuba" not in m and m not in SHAPES]
+
+
+@pytest.mark.simulator
 @pytest.mark.parametrize(
-    ("method", "what"),
-    [("operand-scanning", "takes steps"), ("hybrid-karatsuba", "is made of parts"), ("sweeps", "adds .* in runs")],
+    ("op", "method"), [*(("sqr", name) for name in SQUARES), *(("mul", name) for name in PRODUCTS)]
 )
-def test_a_method_that_does_not_finish_one_column_after_the_other_is_refused_in_one_line(
-    method: str, what: str
-) -> None:
-    message = f"^method '{method}' {what} that sqgen cannot form on msp430; take .*product-scanning"
-    with pytest.raises(UserError, match=message):
-        made("sqr", 128, method)
+@pytest.mark.parametrize("bits", [48, 128, 240])
+def test_cells_in_any_order_are_proved_and_right(op: str, method: str, bits: int) -> None:
+    kernel = made(op, bits, method)
+    report = check.run(kernel.compiled.image, kernel.spec.contract, kernel.spec.core, runs=20)
+    assert (report.simulator, report.stack) == ("mspdebug", kernel.verdict.stack)
+    assert kernel.price.call >= made(op, bits).price.call
+
+
+def test_all_methods_that_the_project_names_are_priced_in_the_comparison(sqgen: Call) -> None:
+    shown = json.loads(sqgen("compare --isa msp430 --bits 128 --json").out)
+    ours = {row["method"] for row in shown["rows"] if row["made_by"] == "sqgen"}
+    assert ours >= {"yang", "carry-catcher", "lazy-doubling", "sbd", "karatsuba-squaring", "product-scanning"}
+    shown = json.loads(sqgen("compare --isa msp430 --op mul --bits 96 --json").out)
+    ours = {row["method"] for row in shown["rows"] if row["made_by"] == "sqgen"}
+    assert ours >= {"operand-caching", "hybrid", "operand-scanning", "karatsuba", "rows", "product-scanning"}
+
+
+@pytest.mark.parametrize(
+    ("method", "core", "what"),
+    [
+        ("hybrid-karatsuba", "msp430", "is made of parts"),
+        ("row-loops", "msp430", "is made of loops"),
+        ("yang", "msp430x-mpy32", "takes steps"),
+    ],
+)
+def test_a_method_that_cannot_be_formed_is_refused_in_one_line(method: str, core: str, what: str) -> None:
+    with pytest.raises(UserError, match=f"^method '{method}' {what} that sqgen cannot form on msp430; take "):
+        made("sqr", 128, method, core)
+
+
+def test_cells_in_any_order_have_no_columns_for_interrupts_to_come_between() -> None:
+    with pytest.raises(UserError, match="method 'yang' has no columns between which interrupts could come"):
+        made("sqr", 128, "yang", guard="column")
 
 
 @pytest.mark.parametrize("core", CORES)
