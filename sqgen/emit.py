@@ -37,7 +37,7 @@ def manifest(kernel: Kernel) -> dict[str, Any]:
         "core": spec.core.name,
         "method": plan.method,
         "parameters": dict(plan.parameters),
-        **({"options": dict(spec.guarding)} if spec.guarding else {}),
+        "options": dict(spec.guarding),
         "cycles": {"body": kernel.price.body, "call": kernel.price.call},
         "cycles_by_timing": {
             timing.name: {"body": price.body, "call": price.call, "confirmed_by": timing.confirmed or None}
