@@ -18,6 +18,7 @@ test: $(VENV)/tested-with packages
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/python -m pytest -n 0 -m clock
 	$(BIN)/python -m pytest -n auto
 
 sim: $(VENV)/tested-with packages

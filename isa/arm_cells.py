@@ -26,13 +26,26 @@ class Cells:
 
     def add(self, column: int, limbs: Limbs) -> None:
         """The limbs of a product at a column, and the carry that it may make above them."""
-        values, live = self.values, False
         self.bounds.add_product(column)
+        self.chain(column, limbs)
+
+    def take(self, column: int, limbs: Sequence[int | None]) -> None:
+        """Limbs of another sum from a column on, some of which may be missing."""
+        for at, limb in enumerate(limbs, column):
+            if limb is not None:
+                self.bounds.add_limb(at)
+        self.chain(column, limbs)
+
+    def chain(self, column: int, limbs: Sequence[int | None]) -> None:
+        """One chain of additions, as far as its carry can go."""
+        values, live = self.values, False
         with values.chain():
             while limbs or live:
-                have, more = self.sum.get(column), limbs[0] if limbs else self.values.zero
-                if have is None and not live:
-                    self.sum[column] = more
+                have, limb = self.sum.get(column), limbs[0] if limbs else None
+                more = values.zero if limb is None else limb
+                if not live and (have is None or limb is None):
+                    if limb is not None:
+                        self.sum[column] = limb
                 else:
                     self.sum[column] = values.one(
                         "adc" if live else "add", *((more, self.values.zero) if have is None else (have, more))
@@ -43,4 +56,4 @@ class Cells:
     def leave(self, column: int) -> int:
         """The limb of a column, to which nothing is added any more."""
         self.bounds.drop(column)
-        return self.sum.pop(column)
+        return self.sum.pop(column, self.values.zero)

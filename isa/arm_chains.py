@@ -145,6 +145,19 @@ class Words:
         return self.words.pop(column, None)
 
 
+def order(plan: Plan) -> Iterator[Product | Block]:
+    """Headings, and the cells that are added one by one: of a triangle each off the diagonal once."""
+    seen: set[tuple[int, int]] = set()
+    for step in plan.steps:
+        if isinstance(step, Block):
+            yield step
+        for cell in cells(step):
+            place = cell.i, cell.j
+            if not (plan.triangle and (cell.i == cell.j or place in seen)):
+                seen.add(place)
+                yield cell
+
+
 class Leaf:
     """A product whose plan has no parts."""
 
@@ -157,23 +170,11 @@ class Leaf:
         self.cross = Words(build, "x", 2 * plan.limbs) if plan.triangle else self.final
         self.squared = 0  # squares on the diagonal that are in the sum
         self.done = 0  # columns that have left
-        self.steps = list(self.todo())
+        self.steps = list(order(plan))
         self.missing = [0] * (2 * plan.limbs)  # cells to come, by column
         for step in self.steps:
             if isinstance(step, Product):
                 self.missing[step.column] += 1
-
-    def todo(self) -> Iterator[Product | Block]:
-        """Headings, and the cells that are added one by one: of a triangle each off the diagonal once."""
-        seen: set[tuple[int, int]] = set()
-        for step in self.plan.steps:
-            if isinstance(step, Block):
-                yield step
-            for cell in cells(step):
-                place = cell.i, cell.j
-                if not (self.plan.triangle and (cell.i == cell.j or place in seen)):
-                    seen.add(place)
-                    yield cell
 
     def all(self) -> None:
         """Everything, in the plan's order."""

@@ -215,6 +215,8 @@ class Trial:
                 self.emit(name, target, op.number, gives=True)
             case "lsl" | "lsr":
                 self.emit(name, registers[0], named[0], op.number, gives=True)
+            case "at":
+                self.emit(name, registers[0], named[0], LIMB * op.number)
             case "uxth":
                 self.emit(name, registers[0], named[0])
             case "add" | "sub":

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from sqgen.plan import Difference, Part, Plan, Recombine
 
 from .arm_digits import Limbs, form, limbs_of
+from .arm_scan import Scan
 from .arm_values import Values
 
 IN_REGISTERS = 4  # limbs of an operand
@@ -30,7 +31,9 @@ class Piece:
         self.r = self.values.new()
         self.pointers = {name: self.values.new() for name in plan.operands}
         self.entry = dict(zip((self.r, *self.pointers.values()), ARGUMENTS, strict=False))  # their registers
-        if plan.limbs <= IN_REGISTERS:
+        if not any(plan.parts()):
+            Scan(plan, self.values, dict(self.pointers), self.r).all()
+        elif plan.limbs <= IN_REGISTERS:
             self.formed()
         else:
             Staged(self).all()

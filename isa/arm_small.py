@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from sqgen.code import Code, Function, Label, Op
 from sqgen.errors import Exit, UserError
-from sqgen.plan import Block, Double, Part, Plan, Product, Recombine, Store
+from sqgen.plan import Part, Plan, Recombine
 
 from . import arm_orders
 from .arm_cells import LIMB_BITS
@@ -30,8 +30,7 @@ def forms(plan: Plan) -> bool:
     """Whether a plan is one of whole pieces, or of cells that registers hold."""
     if any(plan.parts()):
         return dict(plan.parameters).get("parts") == "whole"
-    cells = (Product, Store, Block, Double) if plan.limbs == 1 else (Product, Store, Block)  # where nothing is doubled
-    return plan.limbs <= IN_REGISTERS and all(isinstance(step, cells) for step in plan.steps)
+    return not plan.loops
 
 
 def preferred(op: str, limbs: int) -> list[tuple[str, dict[str, str]]]:

@@ -25,6 +25,7 @@ SHAPES = {
     "eor": ("eors", True, True),
     "mask": ("sbcs", False, False),  # of any register from itself: all ones if there is a borrow, else zero
     "step": ("adds_i", True, False),  # a pointer, by some bytes
+    "at": ("ldr", False, False),  # the limb at a distance from a pointer
     "stack": ("add_rsp", False, False),  # the address of a limb of the caller's frame
     "slot": ("ldr_sp", False, False),  # a limb of the caller's frame, and its number
     "keep": ("str_sp", False, False),
@@ -42,7 +43,8 @@ CARRY_OUT = frozenset(("add", "adc", "sub", "sbc", "mask", "lsl", "lsr", "step")
 
 @dataclass(frozen=True)
 class Operation:
-    """`reads` and `writes` are values by number; `number`: the shift, the bytes of a step, the limb of the frame."""
+    """`reads` and `writes` are values by number; `number`: the shift, the bytes of a step, the limb of the frame or
+    from a pointer."""
 
     kind: str
     reads: tuple[int, ...]

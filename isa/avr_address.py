@@ -39,7 +39,7 @@ class _Addressing:
     def run(self) -> list[Op]:
         heading = ""
         for index, op in enumerate(self.ops):
-            headed = replace(op, heading="\n".join(filter(None, (heading, op.heading))))
+            headed = replace(op, heading="\n".join(filter(None, (heading, op.heading)))) if heading else op
             made = self.one(index, headed)
             heading = "" if made else headed.heading
             self.out += made

@@ -7,7 +7,7 @@ relation take their place in memory.  What comes after sees a product of numbers
 that the forms of a caller do not grow with what its parts do.
 
 No rule says what a function may do, for none is needed: the equation is between values, whoever computed them, wherever
-they came from.  Each call is walked, and its product shown, for itself.
+they came from.  What is shown of a function once, for all its callers, is `lemmas`.
 """
 
 from __future__ import annotations
@@ -54,8 +54,10 @@ Shown = tuple[list[Place], list[Form], list[Form]]  # places, and the factors wh
 
 
 def shown(state: State, call: Call) -> Shown | None:
-    """What a function wrote, and what it read, if the former is the product of the latter."""
-    read, written = touched(state, call)
+    """What a function wrote, and what it read, if the former is the product of the latter; the count behind a turn of a
+    loop is no operand."""
+    read, written = touched(state, call.events)
+    read = [place for place in read if place != ("stack", call.depth - 1)]
     factors = operands(runs(read), len(written))
     if not factors or len(runs(written)) > 1:
         return None
@@ -68,9 +70,7 @@ def shown(state: State, call: Call) -> Shown | None:
 
 def replace(state: State, written: Sequence[Place], left: Sequence[Form], right: Sequence[Form]) -> None:
     """Let the limbs in these places be the digits of left * right, which they are."""
-    product = times(state.atoms, grouped(state.atoms, value(state, left)), grouped(state.atoms, value(state, right)))
-    limb = state.contract.isa.limb_bits
-    digits = state.fresh(product, [limb] * len(written), [1] * len(written))
+    digits = digits_of(state, left, right, len(written))
     cells = forms([state.memory[place] for place in written])
     known = {frozenset(cell.items()): digit for cell, digit in zip(cells, digits, strict=True)}
     for slot, held in enumerate(state.slots):  # limbs that are in registers too
@@ -79,21 +79,26 @@ def replace(state: State, written: Sequence[Place], left: Sequence[Form], right:
     state.memory.update(zip(written, digits, strict=True))
 
 
+def digits_of(state: State, left: Sequence[Form], right: Sequence[Form], count: int) -> list[Form]:
+    """So many limbs, new atoms, of the product of two numbers, which has no more."""
+    product = times(state.atoms, grouped(state.atoms, value(state, left)), grouped(state.atoms, value(state, right)))
+    return state.fresh(product, [state.contract.isa.limb_bits] * count, [1] * count)
+
+
 # ---- which limbs ------------------------------------------------------------------------------------------------
 
 
-def touched(state: State, call: Call) -> tuple[list[Place], list[Place]]:
-    """Places read before they were written since the call, but for the count behind a turn of a loop, and places
-    written that are still in use, in order."""
+def touched(state: State, since: int) -> tuple[list[Place], list[Place]]:
+    """Places read before they were written since some event, and places written that are still in use, in order."""
     read: set[Place] = set()
     written: set[Place] = set()
-    for event in state.events[call.events :]:
+    for event in state.events[since:]:
         place = (event.place, event.number)
         if event.kind == "write":
             written.add(place)
         elif event.kind == "read" and place not in written:
             read.add(place)
-    return sorted(read - {("stack", call.depth - 1)}), sorted(written & state.memory.keys())
+    return sorted(read), sorted(written & state.memory.keys())
 
 
 def runs(places: Sequence[Place]) -> list[list[Place]]:

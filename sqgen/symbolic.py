@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, cast
 
+from .bitwise import logic
 from .bus import Bus
 from .contract import Contract
 from .forms import BUDGET, Atoms
@@ -103,6 +104,7 @@ class State:
     quiet: bool = False  # the instruction that is being executed leaves all flags as they are
     halfway: bool = False  # the stack pointer is half written
     bus: Bus | None = None
+    given: dict[Place, Form] | None = None  # limbs that a function found, where it is walked knowing nothing of them
     stack_touched: bool = False  # the stack or what is watched, by the instruction that is being executed
 
     def fork(self, atom: int, value: int) -> State:
@@ -337,61 +339,7 @@ class State:
         return coefficient == 1 and len(factors) == 2 and factors[0] == factors[1]
 
     def logic(self, op: str, left: Value, right: Value) -> Form:
-        """Exact for equal operands, constants and masks; an unknown limb otherwise."""
-        first, second = self.form(left), self.form(right)
-        if first == second:
-            return ZERO if op == "^" else first
-        if not second or second.keys() == {ONE}:
-            first, second = second, first
-        if not first or first.keys() == {ONE}:
-            return self.logic_constant(op, first.get(ONE, 0), second)
-        if self.mask(first) is None:
-            first, second = second, first
-        bit, other = self.mask(first), self.mask(second)
-        if bit is None:
-            return {self.atoms.new(0, self.limb_top()): 1}
-        if other is not None:
-            (both,) = self.masked(op, other, bit, 1)
-            return {both: self.limb_top()}
-        return self.masked(op, second, bit, self.contract.isa.limb_bits)
-
-    def masked(self, op: str, form: Form, bit: Form, width: int) -> Form:
-        """`form`, of `width` bits, combined with a mask of that width, all of whose bits are `bit`."""
-        both = self.atoms.times(bit, self.factor(form))
-        if op == "&":
-            return self.name(both, width)
-        top = (1 << width) - 1
-        return self.name(combine([(1, form), (top, bit), ({"|": -1, "^": -2}[op], both)]), width)
-
-    def logic_constant(self, op: str, constant: int, form: Form) -> Form:
-        """x & c by runs of equal bits of c; the others from x + c = (x | c) + (x & c), x ^ c = (x | c) - (x & c)."""
-        both: list[tuple[int, Form]] = []
-        rest, position, width = form, 0, self.contract.isa.limb_bits
-        while position < width:
-            bit = constant >> position & 1
-            run = 1
-            while position + run < width and constant >> (position + run) & 1 == bit:
-                run += 1
-            if position + run < width:
-                part, rest = self.digits(rest, (run, width - position - run), (1, 1), (0, 0))
-            else:
-                part, rest = rest, ZERO
-            if bit:
-                both.append((1 << position, part))
-            position += run
-        union = {"&": (0, 1), "|": (1, -1), "^": (1, -2)}[op]
-        return combine([(union[0], form), (union[0] * constant, {ONE: 1}), *((union[1] * c, f) for c, f in both)])
-
-    def mask(self, form: Form) -> Form | None:
-        """s, for a form 2^w-1 times s where s is a bit or the complement of one; None for another form."""
-        bits = [atom for atom in form if atom != ONE]
-        if len(bits) != 1 or not self.atoms.is_bit(bits[0]):
-            return None
-        zero, one = form.get(ONE, 0), form.get(ONE, 0) + form[bits[0]]
-        if {zero, one} != {0, self.limb_top()}:
-            return None
-        self.atoms.signs.add(bits[0])
-        return {bits[0]: 1} if one else {ONE: 1, bits[0]: -1}
+        return logic(self, op, self.form(left), self.form(right))
 
     def zero(self, value: Value, also: Value) -> ZeroTest:
         """Whether value is zero, and the flag `also`, where given, one."""
@@ -410,10 +358,16 @@ class State:
             if offset > -self.below():
                 raise Refused("reads the caller's stack")
         self.events.append(Event(self.atoms.here, "read", buffer, offset))
-        cell = self.memory.get((buffer, offset))
+        cell = self.cell((buffer, offset))
         if isinstance(cell, Return):
             raise Refused("reads a return address as data")
         return {self.atoms.new(0, self.limb_top()): 1} if cell is None else cell
+
+    def cell(self, place: Place) -> Cell | None:
+        """What is in memory, None where nothing was written; where all is unknown, an unknown limb."""
+        if self.given is not None and place not in self.memory and place[0] != "stack":
+            self.memory[place] = self.given[place] = {self.atoms.new(0, self.limb_top()): 1}
+        return self.memory.get(place)
 
     def store(self, address: Form, value: Value) -> None:
         if self.bus and address.keys() <= {ONE}:
@@ -426,7 +380,7 @@ class State:
             if isinstance(self.memory.get((buffer, offset)), Return):
                 raise Refused("overwrites a return address")
             self.stack_touched = True
-        elif buffer != "r":
+        elif buffer != "r" and self.given is None:
             raise Refused(f"writes to operand {buffer}")
         self.events.append(Event(self.atoms.here, "write", buffer, offset))
         self.memory[buffer, offset] = self.form(value)

@@ -1,0 +1,102 @@
+"""Plans of cells on ARMv6-M: products of limbs in a plan's order, however many they are.
+
+A limb of an operand is loaded where it is wanted, and stays for those that follow if they want it too.  A square's
+products off the diagonal have a sum of their own, as in `arm_chains`.  When columns of it are complete, it is added
+twice to the squares of the diagonal, and limbs of the result leave, from the lowest up.  What waits is in registers or
+on the stack, as `arm_fit` finds.
+
+Sources: [Comba90]; research/arm_kernels.md, M0 ideas 1 and 3.
+"""
+
+from __future__ import annotations
+
+from sqgen.plan import Plan, Product
+
+from .arm_cells import Cells
+from .arm_chains import order
+from .arm_digits import product_limb, square_limb
+from .arm_values import Values
+
+KEPT = 3  # limbs of operands that stay for a while
+PAGE = 32  # limbs that a pointer reaches
+CHUNK = 4  # columns that are doubled at a time
+
+
+class Operands:
+    """The limbs of the operands, loaded when they are asked for."""
+
+    def __init__(self, values: Values, pointers: dict[str, int]) -> None:
+        self.values = values
+        self.pages = {(name, 0): pointer for name, pointer in pointers.items()}
+        self.there: dict[tuple[str, int], int] = {}  # those that were asked for last
+
+    def limb(self, name: str, index: int) -> int:
+        """A limb of an operand."""
+        found = self.there.pop((name, index), None)
+        if found is None:
+            found = self.values.one("at", self.page(name, index // PAGE), number=index % PAGE)
+        self.there[name, index] = found
+        if len(self.there) > KEPT:
+            del self.there[next(iter(self.there))]
+        return found
+
+    def page(self, name: str, number: int) -> int:
+        """A pointer that reaches some limbs."""
+        if (name, number) not in self.pages:
+            self.pages[name, number] = self.values.step(self.page(name, number - 1), PAGE)
+        return self.pages[name, number]
+
+
+class Scan:
+    """The values of a plan without parts; `r` points at the result."""
+
+    def __init__(self, plan: Plan, values: Values, pointers: dict[str, int], r: int) -> None:
+        self.plan, self.values, self.r = plan, values, r
+        self.operands = Operands(values, pointers)
+        self.final = Cells(values)
+        self.cross = Cells(values) if plan.triangle else self.final
+        self.cells = [step for step in order(plan) if isinstance(step, Product)]
+        self.missing = [0] * (2 * plan.limbs)  # cells to come, by column
+        for cell in self.cells:
+            self.missing[cell.column] += 1
+        self.squared = 0  # squares of the diagonal that are in the sum
+        self.done = 0  # columns that have left
+
+    def all(self) -> None:
+        """Everything, in the plan's order."""
+        self.finish()
+        for cell in self.cells:
+            left = self.operands.limb("a", cell.i)
+            right = self.operands.limb(self.plan.operands[-1], cell.j)
+            self.cross.add(cell.column, product_limb(self.values, left, right))
+            self.missing[cell.column] -= 1
+            self.finish()
+
+    def finish(self) -> None:
+        """Let the columns go that are complete; of a square when there are some, or nothing is to come."""
+        end = next((column for column, count in enumerate(self.missing) if count), len(self.missing))
+        if not self.plan.triangle:
+            self.leave(end)
+            return
+        last = end == len(self.missing)
+        while self.done + CHUNK <= end or (last and self.done < end):
+            self.double(min(self.done + CHUNK, end))
+
+    def double(self, end: int) -> None:
+        """Columns of a square up to an even one: those of the diagonal, and twice what is off it."""
+        for i in range(self.squared, min(end // 2 + 1, self.plan.limbs)):  # one more, which takes the carries
+            self.final.add(2 * i, square_limb(self.values, self.operands.limb("a", i)))
+            self.squared = i + 1
+        limbs = [self.cross.sum.get(column) for column in range(self.done, end)]
+        for _ in range(2):
+            self.final.take(self.done, limbs)
+        for column in range(self.done, end):
+            self.cross.leave(column)
+        self.leave(end)
+
+    def leave(self, end: int) -> None:
+        """Limbs of the result below a column are stored."""
+        limbs = [self.final.leave(column) for column in range(self.done, end)]
+        for limb in limbs:
+            self.r = self.values.store(self.r, [limb])
+        self.done = max(self.done, end)

@@ -1,0 +1,250 @@
+"""Functions that are shown once: whoever calls them later is told what they do.
+
+When a function is called for the first time it is walked by itself, knowing nothing: registers hold unknowns, those
+that hold an address at this call hold that of a buffer of their own, and the limbs read there are unknown.  If it
+returns, and what it wrote is the product of what it read (`products`), that is so for every call: a *lemma*.
+
+A call may use it if its pointers point somewhere too, and nothing that the function writes, on the stack or beyond its
+pointers, is another place that it uses: for the lemma knows these as different.  Then the call reads, writes and runs
+what the lemma's walk did, moved to where the pointers point; the limbs written are digits of the product of the limbs
+read, and registers hold what they held, pointers moved by as much, limbs of the product, or something unknown.
+
+Where there is no lemma, or it does not fit, the call is walked like any other code.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from .linear import ONE, Form
+from .meaning import LOST
+from .products import digits_of, forms, is_product, operands, runs, touched
+from .symbolic import Event, Place, State
+from .table import Isa
+
+Group = tuple[str, ...]  # registers that hold an address together, low limb first
+STACK = "stack"
+MOST = 2  # lemmas of one function, which is called with other pointers than before
+
+
+class Held(NamedTuple):
+    """What a register holds at the return: a `limb` of the product, or a `number`."""
+
+    what: Literal["limb", "number"]
+    value: int
+
+
+class Moved(NamedTuple):
+    """A group of registers that holds an address again: a buffer's start and some bytes."""
+
+    group: Group
+    buffer: str
+    distance: int
+
+
+@dataclass(frozen=True)
+class Lemma:
+    """What a function does.  Places are in buffers named after the group of registers that pointed there, or on the
+    stack, relative to the stack pointer when the function begins."""
+
+    pointers: Mapping[str, Group]
+    events: tuple[Event, ...]
+    path: tuple[int, ...]
+    lowest: int
+    left: tuple[Place, ...]
+    right: tuple[Place, ...]
+    written: tuple[Place, ...]
+    kept: frozenset[int]  # slots that hold what they held
+    held: Mapping[int, Held]  # slots that hold something known
+    moved: tuple[Moved, ...]
+
+
+class Lemmas:
+    """The lemmas of one proof, by function; at most so many `steps` are walked in vain to find some."""
+
+    def __init__(self, steps: int) -> None:
+        self.steps = steps
+        self.known: dict[int, list[Lemma]] = {}
+        self.closed: set[int] = set()  # functions that are being shown, or cannot be
+        self.used = 0
+
+    def go_on(self) -> bool:
+        """Whether one more instruction may be walked to show a lemma."""
+        self.steps -= 1
+        return self.steps >= 0
+
+    def of(self, target: int, show: Callable[[], Lemma | None]) -> Iterator[Lemma]:
+        """What is known of a function, at last what can be shown now."""
+        yield from self.known.get(target, ())
+        if target in self.closed or len(self.known.get(target, ())) >= MOST or self.steps <= 0:
+            return
+        self.closed.add(target)
+        steps = self.steps
+        found = show()
+        if found:
+            self.closed.remove(target)
+            self.steps = steps
+            self.known.setdefault(target, []).append(found)
+            yield found
+
+
+def groups(isa: Isa) -> Iterator[Group]:
+    """Registers that may hold an address."""
+    pointer = isa.wide.get(isa.stack_pointer, (isa.stack_pointer,))
+    if isa.address_limbs == 1:
+        yield from ((register,) for register in isa.registers if (register,) != pointer)
+        return
+    yield from (parts for parts in isa.wide.values() if len(parts) == isa.address_limbs and parts != pointer)
+
+
+def address(state: State, group: Group) -> Form:
+    """The address that some registers hold."""
+    isa = state.contract.isa
+    return state.linear([(1 << (at * isa.limb_bits), state.slots[isa.slots[part]]) for at, part in enumerate(group)])
+
+
+def pointers(state: State) -> dict[str, Group]:
+    """The groups of registers that point to a limb of a buffer, by names for these buffers."""
+    size = state.contract.isa.limb_bits // 8
+    found = {}
+    for group in groups(state.contract.isa):
+        where = state.resolve(address(state, group))
+        if where and where[1] % size == 0:
+            found[":".join(group)] = group
+    return found
+
+
+# ---- what a walk showed -----------------------------------------------------------------------------------------
+
+
+def lemma(state: State, names: Mapping[str, Group], initial: Sequence[object]) -> Lemma | None:
+    """What the walk of a function showed that knew nothing but pointers, `initial` being what registers held then;
+    None if it does not leave a product."""
+    assert state.given is not None
+    read, written = touched(state, 0)
+    factors = operands(runs(read), len(written))
+    if not factors or len(runs(written)) > 1 or any(buffer == STACK for buffer, _ in (*read, *written)):
+        return None
+    left, right = (forms([state.given[place] for place in factor]) for factor in factors)
+    result = forms([state.memory[place] for place in written])
+    if not (result and is_product(state, result, left, right, 0)):
+        return None
+    kept = frozenset(slot for slot, value in enumerate(state.slots) if value is initial[slot] and value is not None)
+    known = {frozenset(form.items()): at for at, form in enumerate(result) if form.keys() - {ONE}}
+    held: dict[int, Held] = {}
+    for slot, value in enumerate(state.slots):
+        if isinstance(value, dict) and slot not in kept:
+            if not value.keys() - {ONE}:
+                held[slot] = Held("number", value.get(ONE, 0))
+            elif frozenset(value.items()) in known:
+                held[slot] = Held("limb", known[frozenset(value.items())])
+    return Lemma(
+        names,
+        tuple(state.events),
+        tuple(state.path),
+        state.lowest,
+        tuple(factors[0]),
+        tuple(factors[1]),
+        tuple(written),
+        kept,
+        held,
+        tuple(moved(state, kept)),
+    )
+
+
+def moved(state: State, kept: frozenset[int]) -> Iterator[Moved]:
+    """The groups of registers that hold other addresses than before."""
+    for group in groups(state.contract.isa):
+        where = state.resolve(address(state, group))
+        if where and where[0] != STACK and not all(state.contract.isa.slots[part] in kept for part in group):
+            yield Moved(group, *where)
+
+
+# ---- what a call does -------------------------------------------------------------------------------------------
+
+
+def applied(state: State, known: Lemma, depth: int) -> bool:
+    """Let a call do what a lemma says, the stack pointer being `depth` when the function begins; whether it may."""
+    size = state.contract.isa.limb_bits // 8
+    starts: dict[str, tuple[str, int]] = {STACK: (STACK, depth * size)}
+    for name, group in known.pointers.items():
+        where = state.resolve(address(state, group))
+        if where is None or where[1] % size:
+            return False
+        starts[name] = where
+
+    def place(buffer: str, number: int) -> Place:
+        there, distance = starts[buffer]
+        return there, distance // size + number
+
+    events = [at_place(event, place) for event in known.events]
+    left, right, written = ([place(*each) for each in some] for some in (known.left, known.right, known.written))
+    before = forms([state.cell(each) for each in left]), forms([state.cell(each) for each in right])
+    if not (all(before) and apart(known, place) and all(writable(state, each) for each in written)):
+        return False
+    addresses = [(each.group, shifted(state, known, each)) for each in known.moved]
+    digits = digits_of(state, *before, len(written))
+    state.events += events
+    state.memory.update(zip(written, digits, strict=True))
+    state.lowest = min(state.lowest, depth + known.lowest)
+    registers(state, known, digits)
+    for group, limbs in addresses:
+        for part, limb in zip(group, limbs, strict=False):
+            state.slots[state.contract.isa.slots[part]] = limb
+    return True
+
+
+def at_place(event: Event, place: Callable[[str, int], Place]) -> Event:
+    """The same event where a place is moved to."""
+    if event.kind == "branch":
+        return event
+    buffer, number = place(event.place, event.number)
+    return event._replace(place=buffer, number=number)
+
+
+def apart(known: Lemma, place: Callable[[str, int], Place]) -> bool:
+    """Whether each place that the function writes is, where it is moved to, none of the others that it uses."""
+    used = {(event.place, event.number) for event in known.events if event.kind != "branch"}
+    wrote = {(event.place, event.number) for event in known.events if event.kind == "write"}
+    count = Counter(place(*each) for each in used)
+    return all(count[place(*each)] == 1 for each in wrote)
+
+
+def writable(state: State, place: Place) -> bool:
+    """Whether code may write to a place now: to the result, or to the frame of a function that called."""
+    buffer, offset = place
+    if buffer == STACK:
+        return state.depth - state.below() < offset <= -state.below() and isinstance(state.memory.get(place, {}), dict)
+    length = state.contract.buffers.get(buffer)
+    return (buffer == "r" or state.given is not None) and (length is None or 0 <= offset < length)
+
+
+def shifted(state: State, known: Lemma, to: Moved) -> Sequence[Form]:
+    """The limbs of an address that the function leaves."""
+    isa = state.contract.isa
+    count, limb = len(to.group), isa.limb_bits
+    start = address(state, known.pointers[to.buffer])
+    form = state.linear([(1, start), (to.distance, {ONE: 1})])
+    return state.digits(form, [limb] * count + [1], [1] * (count + 1), [0] * count + [LOST])[:count]
+
+
+def registers(state: State, known: Lemma, digits: Sequence[Form]) -> None:
+    """What registers and flags hold at the return, but for addresses."""
+    isa = state.contract.isa
+    flags = {isa.slots[flag] for flag in isa.flags}
+    link = isa.slots[isa.abi.link] if isa.abi.link else None
+    for slot in range(len(state.slots)):
+        if slot in state.watched:
+            continue
+        if slot in flags:
+            state.slots[slot] = None
+        elif slot in known.kept and slot != link:  # which the call has written
+            continue
+        elif slot in known.held:
+            what, value = known.held[slot]
+            state.slots[slot] = digits[value] if what == "limb" else state.constant(value)
+        else:
+            state.slots[slot] = {state.atoms.new(0, state.limb_top()): 1}

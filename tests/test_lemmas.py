@@ -1,0 +1,163 @@
+"""Functions that are shown once: what later calls are told of them is so, or they are walked again."""
+
+from __future__ import annotations
+
+import functools
+
+import pytest
+from arm import arm
+from clock import quick
+from conftest import avr, core
+from handwritten import Foreign, link
+from test_products import BROKEN, INNER, OUTER
+
+from sqgen import interpret, lemmas, walk
+from sqgen.kernel import Kernel, make
+from sqgen.lemmas import Lemmas
+from sqgen.prove import prove
+from sqgen.spec import spec
+
+ALONE = INNER.replace("    ld   r18, X+\n", "    clr  r2\n    ld   r18, X+\n")  # it needs no zero of its caller
+TWICE = """
+; void sqr16(uint8_t *r, const uint8_t *a)
+.global sqr16
+sqr16:
+    push r2
+    push r28
+    push r29
+    movw r30, r24
+    movw r26, r22
+    movw r28, r22
+    rcall mul16             ; r = a * a
+    ldd  r18, Y+0
+    ldd  r19, Y+1
+    std  Z+2, r18
+    std  Z+3, r19
+    adiw r30, 2
+    movw r26, r30
+    movw r28, r30
+    sbiw r30, 2
+    rcall mul16             ; and again, of the limbs where its upper half will be
+    clr  r1
+    pop  r29
+    pop  r28
+    pop  r2
+    ret
+"""
+EARLY = ALONE.replace(
+    "    ld   r18, X+\n", "    ld   r18, X+\n    std  Z+3, r18\n"
+)  # a limb written before all are read
+
+
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Whether a lemma fitted, each time that there was one for a call."""
+    found: list[bool] = []
+    applied = lemmas.applied
+
+    def watched(*arguments: object) -> bool:
+        found.append(applied(*arguments))  # type: ignore[arg-type]
+        return found[-1]
+
+    monkeypatch.setattr(walk, "applied", watched)
+    return found
+
+
+def test_a_function_is_shown_once_and_told_to_each_call(told: list[bool]) -> None:
+    assert link(ALONE + OUTER).prove().proved
+    assert told == [True] * 4
+
+
+def test_what_needs_something_of_its_caller_is_walked(told: list[bool]) -> None:
+    assert link(INNER + OUTER).prove().proved
+    assert told == []
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_no_lemma_lets_a_wrong_kernel_pass(name: str) -> None:
+    text = ALONE + OUTER
+    assert BROKEN[name].old in text
+    assert not link(text.replace(BROKEN[name].old, BROKEN[name].new, 1)).prove().proved
+
+
+def test_a_call_whose_buffers_overlap_is_walked(told: list[bool]) -> None:
+    assert link(ALONE + TWICE).prove().proved
+    assert told[:2] == [True, False]
+
+
+def test_what_is_wrong_only_where_buffers_overlap_is_refused(told: list[bool]) -> None:
+    kernel = link(EARLY + TWICE)
+    assert not kernel.prove().proved
+    assert told[0]
+    assert interpret.counterexample(kernel.image, kernel.contract, core(), kernel.entry) is not None
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("    rcall mul16             ; and", "    adiw r26, 4\n    sbiw r30, 1\n    rcall mul16             ; and"),
+        ("    rcall mul16             ; and", "    push r2\n    in r30, 0x3d\n    in r31, 0x3e\n    rcall mul16 ;"),
+        ("    rcall mul16             ; and", "    movw r30, r22\n    rcall mul16             ; and"),
+        ("    rcall mul16             ; and", "    clr r31\n    rcall mul16             ; and"),
+    ],
+    ids=["beyond the buffers", "over the return address", "to an operand", "where nothing is known to be"],
+)
+def test_a_call_must_not_write_elsewhere(old: str, new: str, told: list[bool]) -> None:
+    text = ALONE + TWICE
+    assert old in text
+    assert not link(text.replace(old, new)).prove().proved
+    assert told[0]
+
+
+def test_no_flag_is_what_it_was_before_the_call(told: list[bool]) -> None:
+    """The carry is zero before it, and after it one where the function has compared so."""
+    once = TWICE[: TWICE.index("    ldd  r18")] + TWICE[TWICE.index("    clr  r1") :]
+    right = ALONE.replace("    ret", "    cp r18, r19\n    ret") + once.replace("    rcall", "    cp r2, r2\n    rcall")
+    wrong = right.replace("    clr  r1\n", "    ldd r18, Z+3\n    adc r18, r2\n    std Z+3, r18\n    clr  r1\n")
+    assert right != wrong and link(right).prove().proved
+    assert not link(wrong).prove().proved
+    assert told == [True, True]
+
+
+@functools.cache
+def kernel(name: str, core_name: str | None, op: str, bits: int) -> Kernel:
+    return make(spec({"avr": avr, "arm": arm}[name](), bits, op=op, core=core_name))
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        ("avr", None, "sqr", 384),
+        ("avr", None, "mul", 320),
+        ("avr", "atmega2560", "mul", 264),
+        ("avr", None, "sqr", 712),
+        ("arm", "cortex-m3", "sqr", 512),
+        ("arm", "cortex-m3", "mul", 352),
+        ("arm", "cortex-m0", "sqr", 384),
+    ],
+)
+def test_the_verdict_is_that_of_a_walk_through_all_calls(
+    wanted: tuple[str, str | None, str, int], told: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = kernel(*wanted)
+    image, contract = made.compiled.image, made.spec.contract
+    verdict = prove(image, contract, made.spec.core)
+    assert verdict.proved and sum(told) > 2
+    told.clear()
+    monkeypatch.setattr(walk, "Lemmas", lambda steps: Lemmas(0))
+    assert prove(image, contract, made.spec.core) == verdict
+    assert not told
+
+
+def chain(count: int, last: str) -> Foreign:
+    """Functions each of which calls the next one; the last one is given."""
+    calls = "".join(f"f{at}:\n    rcall f{at + 1}\n    ret\n" for at in range(count))
+    return link(f"; void sqr16(uint8_t *r, const uint8_t *a)\n.global sqr16\nsqr16:\n{calls}f{count}:\n{last}\n")
+
+
+@pytest.mark.clock
+@pytest.mark.parametrize("last", ["1: rjmp 1b", "    rcall f0\n    ret"], ids=["no end", "recursion"])
+def test_a_chain_of_calls_without_end_is_refused_in_reasonable_time(last: str) -> None:
+    endless = chain(100, last)
+    assert not endless.prove().proved
+    assert quick(endless.prove, 4)
