@@ -120,6 +120,13 @@ def _complain(message: str, code: Exit) -> int:
 @branches_option
 @time_option
 @click.option("--reserve", multiple=True, metavar="REGISTER", help="Leave a kept register alone; may be repeated.")
+@click.option(
+    "--syntax",
+    default="gnu",
+    show_default=True,
+    metavar="gnu|ti",
+    help="Of the assembly file.  TI's is for MSP430; no tool here has assembled it.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the manifest and nothing else.")
 @click.option("--stdout", "as_assembly", is_flag=True, help="Print the assembly and nothing else.")
 @click.option("--dump", type=click.Choice(DUMPS), help="Print one stage of the compilation and nothing else.")
@@ -161,6 +168,7 @@ def _make(options: dict[str, Any]) -> None:
         raise UserError("--json, --stdout and --dump each want the output for themselves; give one of them")
     from . import emit, files, kernel  # noqa: PLC0415
     from .spec import spec  # noqa: PLC0415
+    from .tables import isa as isa_of  # noqa: PLC0415
 
     chosen = (
         "op",
@@ -175,6 +183,7 @@ def _make(options: dict[str, Any]) -> None:
         "allow_variable_time",
         "reserve",
     )
+    emit.require(isa_of(options["isa"]), options["syntax"])
     asked = spec(options["isa"], options["bits"], **{name: options[name] for name in chosen})
     if options["search"] is not None:
         from .longer import searched  # noqa: PLC0415
@@ -183,11 +192,11 @@ def _make(options: dict[str, Any]) -> None:
     made = kernel.make(asked)
     written: list[Path] = []
     if not printed or options["out"]:
-        written = files.write_all(options["out"] or Path("out"), emit.all_files(made))
+        written = files.write_all(options["out"] or Path("out"), emit.all_files(made, options["syntax"]))
     if options["as_json"]:
         _print(emit.manifest_text(made))
     elif options["as_assembly"]:
-        _print(emit.assembly(made))
+        _print(emit.assembly(made, options["syntax"]))
     elif options["dump"]:
         _print(_dump(made, options["dump"]))
     elif not options["quiet"]:

@@ -13,12 +13,15 @@ import jinja2
 from . import __version__, methods, unwind
 from .compile import Line
 from .encode import Instr, encode
+from .errors import UserError
 from .kernel import Kernel
 from .places import folder
 from .table import Isa
 from .tables import TABLES
 
 SCHEMA = 1
+GNU = "gnu"
+SYNTAXES = {GNU: "S", "ti": "asm"}  # of assembly files, and how these end
 WIDTH = 94  # columns of text in a file's head, beside its keys
 COMMENT_COLUMN = 28
 
@@ -209,9 +212,16 @@ def _render(kernel: Kernel, template: str) -> str:
     return environment.get_template(template).render(facts(kernel))
 
 
-def assembly(kernel: Kernel) -> str:
-    """The `.S` file."""
-    return _render(kernel, "kernel.S.j2")
+def assembly(kernel: Kernel, syntax: str = GNU) -> str:
+    """The assembly file, in the syntax of GNU and LLVM, which is the `.S` file, or in another one."""
+    return _render(kernel, f"kernel.{SYNTAXES[syntax]}.j2")
+
+
+def require(isa: Isa, syntax: str) -> None:
+    """UserError for a syntax that an instruction set's files cannot have."""
+    able = [name for name, suffix in SYNTAXES.items() if (templates(isa) / f"kernel.{suffix}.j2").is_file()]
+    if syntax not in able:
+        raise UserError(f"'{syntax}' is no syntax of files for {isa.name}; there is {' and '.join(able)}")
 
 
 def header(kernel: Kernel) -> str:
@@ -219,11 +229,11 @@ def header(kernel: Kernel) -> str:
     return _render(kernel, "kernel.h.j2")
 
 
-def all_files(kernel: Kernel) -> dict[str, str]:
+def all_files(kernel: Kernel, syntax: str = GNU) -> dict[str, str]:
     """Every file of a kernel by name."""
     symbol = kernel.spec.symbol
     return {
-        f"{symbol}.S": assembly(kernel),
+        f"{symbol}.{SYNTAXES[syntax]}": assembly(kernel, syntax),
         f"{symbol}.h": header(kernel),
         f"{symbol}.json": manifest_text(kernel),
     }

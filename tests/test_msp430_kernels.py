@@ -213,7 +213,7 @@ def test_the_32_bit_multiplier_must_not_be_written_or_read_while_it_is_busy(nops
 
 def test_a_write_to_a_result_register_is_refused() -> None:
     """Erratum MPY2."""
-    kernel = made("sqr", 64)
+    kernel = made("sqr", 64, "product-scanning")
     instrs = code_of(kernel)
     instrs.insert(index_of(instrs, "sub_4"), of("mov_ra", "r11", 0x13A))
     assert refused(kernel, instrs) == "writes RESLO of the 16-bit multiplier, which is there to be read"
