@@ -29,7 +29,7 @@ def translated(text: str) -> str:
             lines += [f".type {label[1]}, @function"] * bool(label[2]) + [f"{label[1]}:"]
             continue
         assert line.startswith("    "), f"only labels begin in column one: {line}"
-        lines.append(functools.reduce(lambda done, pair: re.sub(*pair, done), BACK, line))
+        lines.append(functools.reduce(lambda done, pair: re.sub(pair[0], pair[1], done), BACK, line))
     (symbol,) = re.findall(r"\.def (\w+)", text)
     return "\n".join([*lines, f".size {symbol}, .-{symbol}", ""])
 
