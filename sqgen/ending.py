@@ -30,7 +30,7 @@ class Ending:
     """Looks at the results of all cases of a proof.
 
     `operands` are the atoms of their limbs, `unset` those of what registers held at entry; `first_use` finds the
-    instruction that first reads such a register.
+    instruction that first reads such a register; `refuted` says whether a run left a wrong result.
     """
 
     def __init__(
@@ -41,10 +41,11 @@ class Ending:
         unset: Mapping[int, str],
         first_use: Callable[[State, str], int],
         *,
+        refuted: Callable[[], bool],
         branches: bool,
     ) -> None:
         self.contract, self.isa, self.atoms, self.operands = contract, contract.isa, atoms, operands
-        self.unset, self.first_use, self.branches = unset, first_use, branches
+        self.unset, self.first_use, self.refuted, self.branches = unset, first_use, refuted, branches
 
     def result(self, state: State) -> None:
         """Raises Wrong unless the state's result is the product of its operands."""
@@ -74,7 +75,12 @@ class Ending:
         left = {atom: c for atom, c in error.items() if c % modulus}
         if not left or self.infeasible(fixed):
             return
-        if self.atoms.settle(left) or self.atoms.cancel(left):
+        if self.atoms.settle(left):
+            self.agree(state, error, fixed)
+            return
+        if self.refuted():  # what is looked for from here on is not there, and to find that out takes long
+            raise self.blame(state, left)
+        if self.atoms.cancel(left):
             self.agree(state, error, fixed)
             return
         digits = {factor for atom in left for factor in self.atoms.factors.get(atom, (atom,))} - fixed.keys()

@@ -16,7 +16,7 @@ from .encode import DecodeError, Instr, decode
 from .table import Core, Isa
 
 STEPS = 2_000_000  # instructions that a call executes at most
-SEARCH = 60_000  # instructions executed at most in search of a counterexample, about a second
+SEARCH = 60_000  # instructions executed in search of a counterexample, about a second
 TRIES = 400  # operands tried at most in that search
 GAP = 64  # bytes between buffers
 STACK = 1024  # bytes
@@ -277,7 +277,7 @@ def operands(contract: Contract, count: int, seed: int = 0) -> Iterator[tuple[in
     rng = random.Random(seed)
     width = contract.isa.limb_bits
     top = (1 << width) - 1
-    special = (0, 1, top >> 1, (top >> 1) + 1, top - 1, top)
+    special = (top, top - 1, (top >> 1) + 1, top >> 1, 1, 0)
     how_many = len(contract.buffers) - 1
     for index in range(count):
         values = []
@@ -294,9 +294,11 @@ def operands(contract: Contract, count: int, seed: int = 0) -> Iterator[tuple[in
         yield tuple(values)
 
 
-def counterexample(image: bytes, contract: Contract, core: Core, entry: int = 0) -> tuple[int, ...] | None:
-    """Operands for which the code leaves a wrong result, if some are found within `SEARCH` instructions."""
-    left = SEARCH
+def counterexample(
+    image: bytes, contract: Contract, core: Core, entry: int = 0, steps: int = SEARCH
+) -> tuple[int, ...] | None:
+    """Operands for which the code leaves a wrong result, if some are found within so many instructions."""
+    left = steps
     for values in operands(contract, TRIES):
         try:
             result, path = _call(image, contract, core, values, entry, limit=left)

@@ -8,11 +8,13 @@ operand, the result or the stack, no secret to reach a branch or an address, and
 
 from __future__ import annotations
 
+import functools
 import gc
 import itertools
 
 from .contract import Contract, Verdict
 from .ending import Ending, Wrong
+from .interpret import counterexample
 from .lemmas import Lemmas
 from .linear import Form
 from .overlap import overlap
@@ -21,6 +23,7 @@ from .table import Core
 from .timing import Price, price
 from .walk import Failed, Walk
 
+FEW = 40_000  # instructions run in search of a counterexample before what remains is looked at closely
 CASES = 4096  # cases followed at most
 
 
@@ -92,8 +95,21 @@ class _Proof(Walk):
         state = self.entered(slots, memory)
         held = {name: slots[self.isa.slots[name]] for name in self.isa.registers}
         unset = {atom: name for name, value in held.items() if isinstance(value, dict) for atom in value}
-        self.ending = Ending(self.contract, self.atoms, self.operands, unset, self.first_use, branches=self.branches)
+        self.ending = Ending(
+            self.contract,
+            self.atoms,
+            self.operands,
+            unset,
+            self.first_use,
+            refuted=self.refuted,
+            branches=self.branches,
+        )
         return state
+
+    @functools.cache  # noqa: B019
+    def refuted(self) -> bool:
+        """Whether some operands show that the code is wrong."""
+        return counterexample(self.image, self.contract, self.core, self.entry, FEW) is not None
 
     # ---- at the end ---------------------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 from clock import quick
-from conftest import compiled, contract, core
+from conftest import avr, compiled, contract, core
 from handwritten import NAMES, Foreign, foreign, link
 from mutants import METHODS
 
@@ -313,6 +313,16 @@ def test_a_wrong_result_comes_with_operands_that_show_it(name: str) -> None:
     shown = interpret.counterexample(kernel.image, kernel.contract, core(), kernel.entry)
     assert shown is not None
     assert interpret.call(kernel.image, kernel.contract, core(), shown, kernel.entry) != shown[0] * shown[-1]
+
+
+@pytest.mark.clock
+def test_a_large_wrong_kernel_is_refused_in_reasonable_time() -> None:
+    """What would show it right is looked for only where no run shows it wrong."""
+    whole = compiled("mul", 40, "karatsuba", levels="2", parts="inline", recombine="unrolled").image
+    wrong = bytearray(whole)
+    wrong[next(at for at in range(len(whole) // 2, len(whole), 2) if decode(avr(), whole, at).insn.name == "adc")] ^= 1
+    assert not prove(bytes(wrong), contract("mul", 40), core()).proved
+    assert quick(lambda: prove(bytes(wrong), contract("mul", 40), core()), 2)
 
 
 @pytest.mark.clock
