@@ -28,6 +28,10 @@ answers: $(VENV)/installed  # search for the parameters in schedules/answers; ta
 	$(BIN)/python -m sqgen.tune --isa avr
 	$(BIN)/python -m sqgen.front --isa avr --most 512
 	$(BIN)/python -m sqgen.front --isa avr --least 576 --step 64
+	$(BIN)/python -m sqgen.tune --isa msp430 --method product-scanning --method rows --method karatsuba --method karatsuba-squaring --most 1024
+	$(BIN)/python -m sqgen.tune --isa msp430 --method yang --method lazy-doubling --method sbd --method su --most 96
+	$(BIN)/python -m sqgen.tune --isa msp430 --core msp430x-mpy32 --method product-scanning --method karatsuba --method karatsuba-squaring --most 1024
+	$(BIN)/python -m sqgen.front --isa msp430 --step 64
 
 search-avr: $(VENV)/installed  # by chance, from a seed: docs/search.md; hours, and may be broken off
 	$(BIN)/sqgen search --isa avr --method sweeps

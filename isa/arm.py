@@ -107,6 +107,8 @@ def forms(plan: Plan, core: Core) -> bool:
     """Whether these idioms know all steps of a plan on a core."""
     if PRODUCTS in core.lacks:
         return arm_small.forms(plan)
+    if plan.loops and plan.by_columns:
+        return False
     if plan.op == "sqr" and any(plan.parts()) and len(plan.operands) > 1:
         return False  # parts of a product, where there is one operand
     if LONG in core.lacks:

@@ -2,30 +2,54 @@
 
 The multiplier is a device in memory, in which a column of products is accumulated: `msp430_columns` has the idiom,
 `msp430_square` and `msp430_product` what is in registers when, `msp430_wide` all of it for the 32-bit multiplier;
-`msp430_pointers` is how operands are read.
+`msp430_pointers` is how operands are read.  `msp430_rows` adds products in rows; `msp430_streamed` is a level of
+Karatsuba's method made of these, `msp430_level` and `msp430_sums` one whose parts share code; `msp430_loops` is
+code in loops, `msp430_cells`
+for all other orders.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
-from sqgen.code import Code, Op
+from sqgen.code import Code, Function, Op
 from sqgen.plan import Plan
 from sqgen.table import Core, Isa
 
+from .msp430_cells import addressed, any_cells
 from .msp430_columns import fastest, frame
+from .msp430_level import level, leveled
+from .msp430_loops import LEAST, loops
 from .msp430_product import products
+from .msp430_rows import SUMS, in_rows, rows
 from .msp430_square import squares
+from .msp430_streamed import in_one, streamed
 from .msp430_wide import wide
 
 __all__ = ["NEEDS", "address", "floor", "forms", "frame", "lower", "preferred", "starts"]
 
 NEEDS = ("mov_ra",)
+WIDE = "mpy32"  # the multiplier that words of two limbs are for
 
 
 def forms(plan: Plan, core: Core) -> bool:
-    """Whether a plan finishes one column after the other, as the multiplier's sum must."""
-    return plan.by_columns
+    """Whether these idioms know all steps of a plan; with the 16-bit multiplier cells may come in any order."""
+    return fitting(plan, core) or not (plan.loops or any(plan.parts()) or WIDE in core.devices)
+
+
+def fitting(plan: Plan, core: Core) -> bool:
+    """Whether a plan finishes one column after the other, as the multiplier's sum must, or is made of rows in runs, or
+    of equal parts of these kinds."""
+    if plan.limbs % core.multiple:
+        return False
+    if leveled(plan):
+        known = all(part.called and fitting(part.plan, core) for part in plan.parts())
+        return known and plan.limbs % (2 * core.multiple) == 0
+    wide = WIDE in core.devices
+    if plan.loops:
+        return plan.by_columns and plan.limbs >= LEAST and not wide
+    return plan.by_columns or (not wide and (in_rows(plan) or streamed(plan)))
 
 
 def preferred(op: str, limbs: int, core: Core) -> list[tuple[str, dict[str, str]]]:
@@ -34,36 +58,67 @@ def preferred(op: str, limbs: int, core: Core) -> list[tuple[str, dict[str, str]
 
 
 def lower(plan: Plan, isa: Isa, core: Core) -> Code:
-    """The plan as one function, on registers already: which operand is in one when is chosen there."""
-    if "mpy32" in core.devices:
+    """The plan as one function: on registers already, since which operand is in one when is chosen with the idiom, but
+    for cells in an order of their own."""
+    if not fitting(plan, core):
+        return any_cells(plan, isa, core)
+    ops = formed(plan, isa, core, 0)
+    return Code((Function("", tuple(replace(op, reads=(), writes=()) for op in ops), ()),))
+
+
+def formed(plan: Plan, isa: Isa, core: Core, depth: int) -> Sequence[Op]:
+    """A plan's operations on registers, within so many levels; the stack pointer is where it was behind them."""
+    if leveled(plan):
+        return level(plan, isa, core, lambda part: formed(part, isa, core, depth + 1), depth)
+    if plan.loops:
+        return loops(plan, isa, core)
+    if in_rows(plan):
+        return rows(plan, isa, core)
+    if streamed(plan):
+        return in_one(plan, isa, core)
+    if WIDE in core.devices:
         return fastest(wide(plan, isa, core), isa, core)
     return fastest((squares if plan.op == "sqr" else products)(plan, isa, core), isa, core)
 
 
 def address(ops: Sequence[Op], isa: Isa) -> list[Op]:
-    """Nothing is left to be done."""
-    return list(ops)
+    """Loads and stores of cells in an order of their own become instructions."""
+    return addressed(ops, isa)
 
 
 def floor(op: str, limbs: int, core: Core) -> dict[str, int]:
-    """Cycles that product scanning takes at least, by the groups of `sqgen explain`.
+    """Cycles that columns, or rows, take at least, by the groups of `sqgen explain`.
 
     A product takes two writes to the multiplier for each limb of a word, from registers, and its carry an addition, but
-    for the first two of a column; a column ends with additions of the product's limbs and of the last carry.
+    for the first two of a column; a column ends with additions of the product's limbs and of the last carry.  In rows
+    of a product the first of the two writes is there once for each row, but both limbs of each product are added.
     """
     write = 3 if core.timing == "cpux" else 4
-    width = 2 if "mpy32" in core.devices else 1
+    width = 2 if WIDE in core.devices else 1
     words = limbs // width
     heights = [min(column, 2 * words - 2 - column) + 1 for column in range(2 * words - 1)]
     if op == "sqr":
         heights = [(height + 1) // 2 for height in heights]
+    writes = 2 * sum(heights) if op == "sqr" else sum(heights) + words
     carries, end = sum(max(0, height - 2) for height in heights), 2 * (2 * width + 1)
     alone = sum(height == 1 for height in heights)  # their carry is nothing
-    sums = {"products": 2 * width * write * sum(heights), "their sums": 2 * carries + end * len(heights) - 2 * alone}
+    sums = {"products": width * write * writes, "their sums": 2 * carries + end * len(heights) - 2 * alone}
     operands = {"operands": 2 * limbs, "doubling": limbs} if op == "sqr" else {}  # a product's can go straight there
     return {**sums, **operands, "result": 2 * limbs * write}
 
 
 def starts(method: str, op: str, limbs: int) -> list[dict[str, str]]:
-    """Parameters to begin a search with, beside those that the method and the answers have: none."""
-    return []
+    """Parameters to begin a search with, beside those that the method and the answers have."""
+    if method == "rows" and 2 <= limbs <= len(SUMS):
+        return [{"strips": str(limbs)}]
+    return list(levels(op, limbs)) if method in ("karatsuba", "karatsuba-squaring") else []
+
+
+def levels(op: str, limbs: int) -> Iterator[dict[str, str]]:
+    """Karatsuba's method with as many levels as there are equal halves; a product's innermost one in one piece, too."""
+    count = 1
+    while limbs % (1 << count) == 0 and limbs >> count >= 2:
+        yield {"levels": str(count), "parts": "calls", "leaf": "product-scanning", "recombine": "unrolled"}
+        if op == "mul" and limbs >> count <= len(SUMS):
+            yield {"levels": str(count), "parts": "rows", "recombine": "unrolled"}
+        count += 1

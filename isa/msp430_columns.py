@@ -14,25 +14,24 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import ClassVar
 
 from sqgen import frame as framing
 from sqgen import timing
-from sqgen.code import Builder, Code, Flag, Function, Op
+from sqgen.code import Op
 from sqgen.plan import Plan
 from sqgen.table import Core, Isa
 
-from .msp430_pointers import LIMB, NAMED, Pointer, Read, at_home, cheapest
+from .msp430_pointers import Pointer, Read, at_home, cheapest
+from .msp430_writer import LIMB, OFF, RESULT, Writer
 
-RESULT, LEFT, RIGHT = "r12", "r13", "r14"
 SCAN = "r15"  # p
 FREE = ("r8", "r7", "r6", "r5", "r4")  # for limbs of the operands
 
 Source = str | Read  # where an operand is written to the multiplier from
 
 
-class Walk(ABC):
+class Walk(Writer, ABC):
     """The body of a kernel, built twice (see `msp430_pointers`).
 
     `DEVICE` is the multiplier that it uses, by words of `WORD` limbs; `SUMS` are the registers of a column's sum,
@@ -44,24 +43,21 @@ class Walk(ABC):
     SUMS: ClassVar[Sequence[str]]
 
     def __init__(self, plan: Plan, isa: Isa, core: Core) -> None:
-        self.plan, self.isa, self.n, self.words = plan, isa, plan.limbs, plan.limbs // self.WORD
+        self.plan, self.n, self.words = plan, plan.limbs, plan.limbs // self.WORD
         self.top = 2 * self.words - 1  # the column above the last one that has products
-        self.ports = {port.name: core.devices[self.DEVICE] + port.at for port in isa.devices[self.DEVICE].ports}
         self.noted: list[list[list[int]]] = []  # of each pointer, what each column reads
-        self.begin()
+        super().__init__(isa, core)
 
-    def begin(self) -> None:
-        """Nothing is built yet."""
-        self.build = Builder(self.isa)
+    def start(self) -> None:
+        super().start()
         self.pointers: list[Pointer] = []
-        self.carry: Flag | None = None
         self.sums = list(self.SUMS)
 
     def ops(self) -> list[Op]:
         """All operations: first the reads are noted, then each pointer takes its best way."""
         self.run()
         self.noted = [pointer.columns for pointer in self.pointers]
-        self.begin()
+        self.start()
         self.run()
         return self.build.ops
 
@@ -85,37 +81,18 @@ class Walk(ABC):
         for pointer in self.pointers:
             self.move(pointer, pointer.begin(column), column)
 
-    def emit(self, name: str, *args: str | int, comment: str = "") -> None:
-        """An instruction; it takes the carry that the one before it gave, if it takes one."""
-        takes = self.carry if "C" in self.reads(name) else None
-        given = self.build.emit(name, *args, takes=takes, comment=comment)
-        self.carry = given or self.carry
-
-    def reads(self, name: str) -> tuple[str, ...]:
-        """Names in the sums that an instruction adds up."""
-        found = [statement for statement in self.isa.insns[name].statements if hasattr(statement, "terms")]
-        return tuple(name for each in found for term in each.terms for name in term.names)
-
     def leave(self) -> None:
         """Give back what was pushed."""
-        size = LIMB * self.pushed()
-        if size:
-            self.emit(f"add_sp{size}") if size // LIMB in NAMED else self.emit("add_spi", size)
+        self.shift_stack(self.pushed())
 
     def move(self, pointer: Pointer, distance: int, column: int) -> None:
         """Move a pointer by so many limbs."""
-        if distance == 0:
-            return
-        if at_home(pointer.at, pointer.home, column):
+        if distance and at_home(pointer.at, pointer.home, column):
             self.emit("mov_sp", pointer.register)
-            return
-        verb = "add" if distance > 0 else "sub"
-        if abs(distance) in NAMED:
-            self.emit(f"{verb}_{LIMB * abs(distance)}", pointer.register)
         else:
-            self.emit(f"{verb}_i", pointer.register, LIMB * abs(distance))
+            self.shift(pointer.register, distance)
 
-    def write(self, source: Source, port: str, comment: str = "") -> None:
+    def put(self, source: Source, port: str, comment: str = "") -> None:
         """Write an operand to a port of the multiplier."""
         if isinstance(source, str):
             self.emit("mov_ra", source, self.ports[port], comment=comment)
@@ -150,8 +127,10 @@ class Columns(Walk):
             self.enter(column)
             self.prepare(column)
             if column < self.top:
+                self.hold()
                 self.multiply(column)
                 self.finish(column)
+                self.let_go()
         self.store(self.top)
         self.leave()
 
@@ -160,11 +139,11 @@ class Columns(Walk):
         carry = self.sums[2]
         for index, cell in enumerate(self.cells(column)):
             left, right = self.factors(column, cell)
-            self.write(left, "MAC" if index else "MPY", self.comment(cell))
+            self.put(left, "MAC" if index else "MPY", self.comment(cell))
             if index > 1:
                 name = "mov_m" if index == 2 else "add_m"
                 self.emit(name, carry, SCAN, comment="carry of the product before")
-            self.write(right, "OP2")
+            self.put(right, "OP2")
 
     def comment(self, cell: tuple[int, int]) -> str:
         """What the product is."""
@@ -198,14 +177,13 @@ class Columns(Walk):
 def frame(saved: Sequence[str], core: Core, *, alone: bool = False) -> tuple[list[Op], list[Op]]:
     """Operations that save registers and turn interrupts off, and those that restore both and return.
 
-    The multiplier belongs to interrupt handlers, too.  The instruction behind DINT is still open to them
-    [SLAU049]: a NOP, for assemblers warn of others.  `alone`: the caller keeps them away.
+    The multiplier belongs to interrupt handlers, too.  `alone`: the caller keeps them away; on a core where they are
+    to be off for a column at a time the columns see to it.
     """
     pushes, pops = saves(saved, core)
-    if alone:
+    if alone or core.brief:
         return pushes, [*pops, Op("ret", ())]
-    guard = [Op("push_sr", ()), Op("dint", ()), Op("nop", ())]
-    return [*pushes, *guard], [Op("pop_sr", ()), *pops, Op("ret", ())]
+    return [*pushes, Op("push_sr", ()), *OFF], [Op("pop_sr", ()), *pops, Op("ret", ())]
 
 
 def saves(saved: Sequence[str], core: Core) -> tuple[list[Op], list[Op]]:
@@ -216,11 +194,9 @@ def saves(saved: Sequence[str], core: Core) -> tuple[list[Op], list[Op]]:
     return [Op("push", (register,)) for register in saved], [Op("pop", (register,)) for register in reversed(saved)]
 
 
-def fastest(ways: Sequence[Walk], isa: Isa, core: Core) -> Code:
+def fastest(ways: Sequence[Walk], isa: Isa, core: Core) -> Sequence[Op]:
     """The fastest of some ways to build the same function."""
-    found = [way.ops() for way in ways]
-    best = min(found, key=lambda ops: cycles(ops, isa, core))
-    return Code((Function("", tuple(replace(op, reads=(), writes=()) for op in best), ()),))
+    return min((way.ops() for way in ways), key=lambda ops: cycles(ops, isa, core))
 
 
 def cycles(ops: Sequence[Op], isa: Isa, core: Core) -> int:

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-LIMB = 2  # bytes
+from .msp430_writer import LIMB
+
 SHORT = (1, 2, 4)  # limbs that a pointer is moved by in one cycle, by a constant that the CPU makes itself
-NAMED = (*SHORT, 3)  # limbs that instructions of their own move it by
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Multiplication on MSP430: limbs of the left operand wait in registers, the others come through pointers.
 
-Limbs of the right operand come in descending order, which no pointer of MSP430 walks in: they are read at offsets, or
-pushed first, so that they lie the other way round.
+Where limbs of one operand ascend, those of the other descend, in which order no pointer of MSP430 walks: they are read
+at offsets, or pushed first, so that they lie the other way round.
 
 Sources: research/msp430.md, section 5.
 """
@@ -11,19 +11,21 @@ from __future__ import annotations
 from sqgen.plan import Plan
 from sqgen.table import Core, Isa
 
-from .msp430_columns import FREE, LEFT, RIGHT, Columns, Source
+from .msp430_columns import FREE, Columns, Source
 from .msp430_pointers import Pointer
+from .msp430_writer import LEFT, RIGHT
 
 
 class Multiplication(Columns):
-    """`turned`: the right operand lies on the stack, its highest limb first."""
+    """`turned`: the right operand lies on the stack, its highest limb first.  `falling`: limbs of the left operand come
+    in descending order."""
 
-    def __init__(self, plan: Plan, isa: Isa, core: Core, *, turned: bool) -> None:
-        self.turned = turned
+    def __init__(self, plan: Plan, isa: Isa, core: Core, *, turned: bool = False, falling: bool = False) -> None:
+        self.turned, self.falling = turned, falling
         super().__init__(plan, isa, core)
 
-    def begin(self) -> None:
-        super().begin()
+    def start(self) -> None:
+        super().start()
         self.where = dict(enumerate(FREE[: self.n]))  # limb of the left operand -> its register
         self.waiting = list(range(len(self.where), self.n))
         self.left: Pointer | None = None
@@ -56,7 +58,8 @@ class Multiplication(Columns):
             self.where[limb] = register
 
     def cells(self, column: int) -> list[tuple[int, int]]:
-        return [(i, column - i) for i in range(max(0, column - self.n + 1), min(column, self.n - 1) + 1)]
+        found = [(i, column - i) for i in range(max(0, column - self.n + 1), min(column, self.n - 1) + 1)]
+        return found[::-1] if self.falling else found
 
     def factors(self, column: int, cell: tuple[int, int]) -> tuple[Source, Source]:
         i, j = cell
@@ -67,4 +70,5 @@ class Multiplication(Columns):
 
 def products(plan: Plan, isa: Isa, core: Core) -> list[Multiplication]:
     """The ways to multiply that may be the fastest."""
-    return [Multiplication(plan, isa, core, turned=turned) for turned in (False, True)]
+    ways = ((False, False), (True, False), (False, True))
+    return [Multiplication(plan, isa, core, turned=turned, falling=falling) for turned, falling in ways]

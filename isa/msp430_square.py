@@ -15,8 +15,9 @@ from __future__ import annotations
 from sqgen.plan import Plan
 from sqgen.table import Core, Isa
 
-from .msp430_columns import FREE, LEFT, RIGHT, SCAN, Columns, Source
-from .msp430_pointers import LIMB, Pointer, Read
+from .msp430_columns import FREE, SCAN, Columns, Source
+from .msp430_pointers import Pointer, Read
+from .msp430_writer import LEFT, LIMB, RIGHT
 
 
 class Square(Columns):
@@ -28,8 +29,8 @@ class Square(Columns):
         self.registers = (*beside, *FREE)
         super().__init__(plan, isa, core)
 
-    def begin(self) -> None:
-        super().begin()
+    def start(self) -> None:
+        super().start()
         self.where = dict(enumerate(self.registers[: self.n]))  # word -> its register
         self.free = list(self.registers[self.n :])
         self.waiting = list(range(len(self.where), self.n))  # words that have none, from the lowest on
@@ -69,7 +70,7 @@ class Square(Columns):
 
     def on_stack(self, word: int) -> Read:
         """A doubled word that was pushed."""
-        offset = LIMB * (self.n - 1 - word + self.masked)
+        offset = LIMB * (self.n - 1 - word + self.masked + self.held)
         return Read("x", "sp", offset) if offset else Read("m", "sp")
 
     def prepare(self, column: int) -> None:

@@ -17,8 +17,9 @@ from abc import abstractmethod
 from sqgen.plan import Plan
 from sqgen.table import Core, Isa
 
-from .msp430_columns import LEFT, RESULT, RIGHT, SCAN, Walk
-from .msp430_pointers import LIMB, Pointer
+from .msp430_columns import SCAN, Walk
+from .msp430_pointers import Pointer
+from .msp430_writer import LEFT, LIMB, RESULT, RIGHT
 
 RESULTS = "r11"  # q
 LOW, HIGH = "r5", "r4"  # t0 and t1
@@ -45,8 +46,10 @@ class Wide(Walk):
         for column in range(self.top):
             self.enter(column)
             self.prepare(column)
+            self.hold()
             self.multiply(column)
             self.finish(column)
+            self.let_go()
         self.store(self.top)
         self.leave()
 
@@ -64,24 +67,24 @@ class Wide(Walk):
             comment = f"a[{2 * i}..] * {'a' if self.plan.op == 'sqr' else 'b'}[{2 * j}..]"
             if index or square:
                 self.word(self.left, i)
-                self.write(LOW, ports[0], comment)
-                self.write(HIGH, ports[1])
+                self.put(LOW, ports[0], comment)
+                self.put(HIGH, ports[1])
             else:
-                self.write(self.left.read(2 * i), ports[0], comment)
-                self.write(self.left.read(2 * i + 1), ports[1])
+                self.put(self.left.read(2 * i), ports[0], comment)
+                self.put(self.left.read(2 * i + 1), ports[1])
             if index > 1:
                 self.emit("mov_m" if index == 2 else "add_m", self.sums[4], SCAN, comment="carry of the product before")
             if square:
-                self.write(LOW, "OP2L")
-                self.write(HIGH, "OP2H")
+                self.put(LOW, "OP2L")
+                self.put(HIGH, "OP2H")
             else:
                 self.other(i, j)
 
     def other(self, i: int, j: int) -> None:
         """Write the second operand of a cell."""
         place = 2 * (self.words - 1 - j)
-        self.write(self.right.read(place), "OP2L")
-        self.write(self.right.read(place + 1), "OP2H")
+        self.put(self.right.read(place), "OP2L")
+        self.put(self.right.read(place + 1), "OP2H")
 
     def finish(self, column: int) -> None:
         """Add the products of a column to the running sum, and store its lowest two limbs."""
@@ -157,8 +160,8 @@ class WideSquare(Wide):
         read = self.right.read(place)
         self.emit(f"mov_{read.way}", LOW, *read.args)
         self.emit("bic_1", LOW, comment="without the bit from below")
-        self.write(LOW, "OP2L")
-        self.write(self.right.read(place + 1), "OP2H")
+        self.put(LOW, "OP2L")
+        self.put(self.right.read(place + 1), "OP2H")
 
 
 class WideMultiplication(Wide):

@@ -42,7 +42,7 @@ STRIPS = {  # the best for L, H and M of some limbs, where not the rows' own: tr
     ("M", 9): "4,5",
     ("M", 11): "4,3,4",
 }
-IN_ONE = {"calls": 0, "inline": 1, "nested": 2}  # innermost levels that are in place
+IN_ONE = {"calls": 0, "inline": 1, "rows": 1, "nested": 2}  # innermost levels that are in place
 LEAF = 16  # limbs of a part, at most, where nothing is said of levels
 IN_PLACE = 24  # limbs of a part, at most, that is likely to be the best in place
 NESTED = 32  # the same for two levels, and the most that registers and displacements allow
@@ -68,10 +68,10 @@ PARAMETERS = (
     ),
     Parameter(
         "parts",
-        "the innermost level in place, two levels in place, or as calls; or whole pieces, with all levels down to"
-        " single limbs in place",
+        "the innermost level in place, by strips of rows or by whole rows, two levels in place, or as calls; or whole"
+        " pieces, with all levels down to single limbs in place",
         "calls",
-        choices=("inline", "nested", "calls", "whole"),
+        choices=("inline", "rows", "nested", "calls", "whole"),
     ),
     Parameter("piece", "limbs of a whole piece, at most", lambda n: str(min(8, 2 * n))),
     Parameter("recombine", "the last step of a level that calls", rolled, choices=("unrolled", "looped")),
@@ -186,7 +186,9 @@ def piece(n: int, values: Values) -> Plan:
 def leaf(n: int, which: str, values: Values) -> Plan:
     """The plan of a part in place, L, H or M: rows can begin with limbs in their sum."""
     given = {"start": "empty" if which == "L" else "filled"}
-    if (which, n) in STRIPS:
+    if values.word("parts") == "rows":
+        given["strips"] = str(n)
+    elif (which, n) in STRIPS:
         given["strips"] = STRIPS[which, n]
     return values.part("rows", "mul", n, given)
 

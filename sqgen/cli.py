@@ -6,6 +6,7 @@ import io
 import os
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO, TypeVar
 
@@ -17,7 +18,7 @@ from .cli_explain import explain
 from .cli_paper import paper
 from .cli_search import search
 from .errors import EXIT_MEANING, Exit, UserError
-from .options import branches_option, parameter_option, time_option
+from .options import branches_option, device_option, parameter_option, time_option
 from .options import cores as _cores
 from .options import goals as _goals
 from .options import isas as _isas
@@ -119,6 +120,13 @@ def _complain(message: str, code: Exit) -> int:
 @branches_option
 @time_option
 @click.option("--reserve", multiple=True, metavar="REGISTER", help="Leave a kept register alone; may be repeated.")
+@click.option(
+    "--syntax",
+    default="gnu",
+    show_default=True,
+    metavar="gnu|ti",
+    help="Of the assembly file.  TI's is for MSP430; no tool here has assembled it.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the manifest and nothing else.")
 @click.option("--stdout", "as_assembly", is_flag=True, help="Print the assembly and nothing else.")
 @click.option("--dump", type=click.Choice(DUMPS), help="Print one stage of the compilation and nothing else.")
@@ -160,6 +168,7 @@ def _make(options: dict[str, Any]) -> None:
         raise UserError("--json, --stdout and --dump each want the output for themselves; give one of them")
     from . import emit, files, kernel  # noqa: PLC0415
     from .spec import spec  # noqa: PLC0415
+    from .tables import isa as isa_of  # noqa: PLC0415
 
     chosen = (
         "op",
@@ -174,6 +183,7 @@ def _make(options: dict[str, Any]) -> None:
         "allow_variable_time",
         "reserve",
     )
+    emit.require(isa_of(options["isa"]), options["syntax"])
     asked = spec(options["isa"], options["bits"], **{name: options[name] for name in chosen})
     if options["search"] is not None:
         from .longer import searched  # noqa: PLC0415
@@ -182,11 +192,11 @@ def _make(options: dict[str, Any]) -> None:
     made = kernel.make(asked)
     written: list[Path] = []
     if not printed or options["out"]:
-        written = files.write_all(options["out"] or Path("out"), emit.all_files(made))
+        written = files.write_all(options["out"] or Path("out"), emit.all_files(made, options["syntax"]))
     if options["as_json"]:
         _print(emit.manifest_text(made))
     elif options["as_assembly"]:
-        _print(emit.assembly(made))
+        _print(emit.assembly(made, options["syntax"]))
     elif options["dump"]:
         _print(_dump(made, options["dump"]))
     elif not options["quiet"]:
@@ -222,11 +232,12 @@ def _dump(made: Kernel, stage: str) -> str:
 @_op_option
 @click.option("--bits", type=int, required=True, metavar="N", help="Size of an operand in bits.")
 @click.option("--symbol", metavar="NAME", help="The function, where the file has several.")
+@device_option
 @branches_option
 @time_option
 def prove(file: Path, isa: str, core: str | None, **asked: Any) -> None:
     """Prove that a function in an object or ELF FILE, whoever made it, squares or multiplies for all inputs."""
-    from . import objects, report  # noqa: PLC0415
+    from . import guarding, objects, report  # noqa: PLC0415
     from .contract import contract  # noqa: PLC0415
     from .prove import prove as prove_bytes  # noqa: PLC0415
     from .tables import isa as isa_of  # noqa: PLC0415
@@ -235,6 +246,8 @@ def prove(file: Path, isa: str, core: str | None, **asked: Any) -> None:
     what = contract(which, asked["op"], asked["bits"])
     chosen = which.core(core or which.default_core)
     chosen = which.at_any_time(chosen) if asked["allow_variable_time"] else chosen
+    guarded = guarding.options(which, chosen, asked["parameters"])
+    what, chosen = replace(what, alone=guarded.alone), guarded.core
     code = objects.read(file, which, asked["symbol"])
     verdict = prove_bytes(code.image, what, chosen, code.entry, branches=asked["allow_branches"])
     objects.require_linked(file, which, code, verdict.path)

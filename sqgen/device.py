@@ -36,10 +36,11 @@ class Port:
 
 @dataclass(frozen=True)
 class Device:
-    """A device: its limbs of state and its ports, by name."""
+    """A device: its limbs of state and its ports, by name; `base`: the option that says where it is on a part."""
 
     name: str
     title: str
+    base: str
     state: tuple[str, ...]
     ports: tuple[Port, ...]
 
@@ -65,5 +66,5 @@ def read(raw: Mapping[str, Any]) -> dict[str, Device]:
             )
             for port, given in entry["ports"].items()
         )
-        found[name] = Device(name, entry["title"], tuple(entry["state"]), ports)
+        found[name] = Device(name, entry["title"], entry.get("base", ""), tuple(entry["state"]), ports)
     return found

@@ -13,12 +13,15 @@ import jinja2
 from . import __version__, methods, unwind
 from .compile import Line
 from .encode import Instr, encode
+from .errors import UserError
 from .kernel import Kernel
 from .places import folder
 from .table import Isa
 from .tables import TABLES
 
 SCHEMA = 1
+GNU = "gnu"
+SYNTAXES = {GNU: "S", "ti": "asm"}  # of assembly files, and how these end
 WIDTH = 94  # columns of text in a file's head, beside its keys
 COMMENT_COLUMN = 28
 
@@ -37,6 +40,7 @@ def manifest(kernel: Kernel) -> dict[str, Any]:
         "core": spec.core.name,
         "method": plan.method,
         "parameters": dict(plan.parameters),
+        "options": dict(spec.guarding),
         "cycles": {"body": kernel.price.body, "call": kernel.price.call},
         "cycles_by_timing": {
             timing.name: {"body": price.body, "call": price.call, "confirmed_by": timing.confirmed or None}
@@ -125,6 +129,7 @@ def facts(kernel: Kernel) -> dict[str, Any]:
         "stack": kernel.verdict.stack,
         "return_address": spec.core.pc_limbs * isa.limb_bits // 8,
         "bytes": kernel.size,
+        "devices": [(contract.isa.devices[name].title, at) for name, at in spec.core.devices.items()],
         "masked": kernel.interrupts_off,
         "cycles": [
             (
@@ -170,11 +175,15 @@ def listing(line: Line, mark: str, symbol: str) -> list[str]:
     rows += [f".L{symbol}_{label}:" for label in line.labels]
     if rows:
         rows.insert(0, "")
-    text, comment = f"    {line.instr.text()}", line.comment
+    text, comment = line.instr.text(), line.comment
+    if line.target and line.instr.insn.words:
+        (operand,) = line.instr.insn.operands
+        text = line.instr.insn.syntax.format(**{operand.name: f".L{symbol}_{line.target}"})
+    elif line.target:
+        text = f"{line.instr.insn.name} .L{symbol}_{line.target}"
     if line.instr.insn.words:
-        text, comment = f"    {as_words(line.instr)}", f"{line.instr.text()}{'; ' if comment else ''}{comment}"
-    if line.target:
-        text = f"    {line.instr.insn.name} .L{symbol}_{line.target}"
+        text, comment = as_words(line.instr), f"{text}{'; ' if comment else ''}{comment}"
+    text = f"    {text}"
     rows.append(f"{text:<{COMMENT_COLUMN}}{mark} {comment}" if comment else text)
     return rows
 
@@ -203,9 +212,16 @@ def _render(kernel: Kernel, template: str) -> str:
     return environment.get_template(template).render(facts(kernel))
 
 
-def assembly(kernel: Kernel) -> str:
-    """The `.S` file."""
-    return _render(kernel, "kernel.S.j2")
+def assembly(kernel: Kernel, syntax: str = GNU) -> str:
+    """The assembly file, in the syntax of GNU and LLVM, which is the `.S` file, or in another one."""
+    return _render(kernel, f"kernel.{SYNTAXES[syntax]}.j2")
+
+
+def require(isa: Isa, syntax: str) -> None:
+    """UserError for a syntax that an instruction set's files cannot have."""
+    able = [name for name, suffix in SYNTAXES.items() if (templates(isa) / f"kernel.{suffix}.j2").is_file()]
+    if syntax not in able:
+        raise UserError(f"'{syntax}' is no syntax of files for {isa.name}; there is {' and '.join(able)}")
 
 
 def header(kernel: Kernel) -> str:
@@ -213,11 +229,11 @@ def header(kernel: Kernel) -> str:
     return _render(kernel, "kernel.h.j2")
 
 
-def all_files(kernel: Kernel) -> dict[str, str]:
+def all_files(kernel: Kernel, syntax: str = GNU) -> dict[str, str]:
     """Every file of a kernel by name."""
     symbol = kernel.spec.symbol
     return {
-        f"{symbol}.S": assembly(kernel),
+        f"{symbol}.{SYNTAXES[syntax]}": assembly(kernel, syntax),
         f"{symbol}.h": header(kernel),
         f"{symbol}.json": manifest_text(kernel),
     }

@@ -6,11 +6,11 @@ import hashlib
 import json
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from . import check, objects
+from . import check, guarding, objects
 from .contract import contract
 from .errors import Exit, UserError
 from .idioms import idioms
@@ -20,7 +20,7 @@ from .table import Core, Isa
 from .tables import isa
 
 CLAIMS = {"isa": str, "core": str, "op": str, "bits": int, "symbol": str}
-MEASURES = {"cycles": dict, "stack": int, "sha256": str}
+MEASURES = {"options": dict, "cycles": dict, "stack": int, "sha256": str}
 LARGEST = 1 << 20  # bytes of a manifest
 
 
@@ -49,6 +49,10 @@ def judge(file: Path, given: Mapping[str, Any], runs: int, *, branches: bool = F
     what = contract(which, claims["op"] or "sqr", claims["bits"])
     core = which.core(claims["core"] or which.default_core)
     which.require(core, idioms(which).NEEDS)
+    guarded = guarding.options(
+        which, core, {str(name): str(value) for name, value in manifest.get("options", {}).items()}
+    )
+    what, core = replace(what, alone=guarded.alone), guarded.core
     code = _code(file, which, core, claims["symbol"])
     report = check.run(code.image, what, core, code.entry, runs, branches=branches)
     if core.name == manifest.get("core"):

@@ -59,6 +59,12 @@ class Kernel:
         return spec.method not in known and bool(methods.method(spec.method).PARAMETERS)
 
     @property
+    def moved(self) -> bool:
+        """Whether a device is not where the table has it."""
+        core = self.spec.core
+        return bool(core.devices) and core.devices != self.spec.contract.isa.core(core.name).devices
+
+    @property
     def sha256(self) -> str:
         """Of the code."""
         return hashlib.sha256(self.compiled.image).hexdigest()
@@ -95,6 +101,7 @@ class Kernel:
             **({"paths": 1 + len(self.verdict.others)} if self.verdict.branches else {}),
             **({"variable": list(self.variable)} if self.variable else {}),
             **({"alone": True} if contract.alone else {}),
+            **({"devices": dict(self.spec.core.devices)} if self.moved else {}),
         }
         return hashlib.sha256(json.dumps(statement, sort_keys=True).encode()).hexdigest()
 
@@ -180,10 +187,13 @@ def requests(spec: Spec) -> list[tuple[str, answers.Row]]:
         beside = dict.fromkeys(neighbours(spec))
         if beside:
             return [(name, row) for name in beside for row in points(spec, name)]
+    if spec.max_bytes is None:
+        names = [name for name in names if methods.sought(name, spec.contract.limbs)]
     fronts = answers.fronts(isa, op, spec.core)
     if fronts:
         nearest = min(fronts, key=lambda bits: (abs(bits - spec.bits), bits))
-        chosen = [(str(row[answers.METHOD]), row) for row in from_front(spec, fronts[nearest], nearest)]
+        front = [row for row in fronts[nearest] if row[answers.METHOD] in names]
+        chosen = [(str(row[answers.METHOD]), row) for row in from_front(spec, front, nearest)]
         return chosen if nearest == spec.bits else [(name, moved(spec, name, row)) for name, row in chosen]
     return [(name, row) for name in names for row in points(spec, name)]
 
@@ -246,7 +256,10 @@ def points(spec: Spec, name: str) -> list[answers.Row]:
 
 
 def near(spec: Spec, known: list[tuple[str, answers.Row]]) -> list[tuple[str, answers.Row]]:
-    """The (method, row) that may be the best: one on the core that the search was for, on others those not far off."""
+    """The (method, row) that may be the best: one on the core that the search was for, on others those not far off, and
+    all where interrupts are to be off for a column at a time, which not all have."""
+    if spec.core.brief:
+        return known
     ordered = not_far_off(known, TIMES.get(spec.goal, answers.CALL))
     return ordered[:1] if alike(spec) else ordered
 

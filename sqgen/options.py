@@ -65,7 +65,14 @@ def pairs(context: click.Context, parameter: click.Parameter, given: Sequence[st
 
 
 def parameter_option(command: F) -> F:
-    text = "A parameter of the method, see `sqgen methods`."
+    text = "A parameter of the method, see `sqgen methods`, or an option of the core's devices, see docs/timing.md."
+    option = click.option("-p", "parameters", multiple=True, metavar="NAME=VALUE", callback=pairs, help=text)
+    return option(command)
+
+
+def device_option(command: F) -> F:
+    """Adds the same, for what code says nothing of."""
+    text = "What is true of the core's devices: interrupts=caller, or where they are, such as mpy_base=0x04c0."
     option = click.option("-p", "parameters", multiple=True, metavar="NAME=VALUE", callback=pairs, help=text)
     return option(command)
 

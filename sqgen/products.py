@@ -22,11 +22,12 @@ from .symbolic import Call, Place, State
 SHORT = 6  # terms for each limb that a number may have to be taken for what it was computed from
 
 
-def called(state: State) -> None:
-    """Remember the call of a function, before its return address is pushed."""
+def called(state: State, below: int = 0) -> None:
+    """Remember the call of a function, before its return address is pushed; or when `below` limbs are on the stack that
+    it gives back."""
     atoms = state.atoms
     now = len(atoms.low), len(atoms.relation), atoms.unmultiplied
-    state.calls.append(Call(state.depth, len(state.events), *now, dict(state.memory)))
+    state.calls.append(Call(state.depth + below, len(state.events), *now, dict(state.memory)))
     atoms.unmultiplied = 0
     resumed(state)
 
@@ -53,8 +54,10 @@ Shown = tuple[list[Place], list[Form], list[Form]]  # places, and the factors wh
 
 
 def shown(state: State, call: Call) -> Shown | None:
-    """What a function wrote, and what it read, if the former is the product of the latter."""
+    """What a function wrote, and what it read, if the former is the product of the latter; the count behind a turn of a
+    loop is no operand."""
     read, written = touched(state, call.events)
+    read = [place for place in read if place != ("stack", call.depth - 1)]
     factors = operands(runs(read), len(written))
     if not factors or len(runs(written)) > 1:
         return None

@@ -41,6 +41,11 @@ class Public:
         return f"{self.basis}, {self.leaks}" if self.leaks else self.basis
 
 
+def alike(core: Core, other: Core) -> bool:
+    """Whether the same code takes the same cycles on two cores: they have the same devices, too."""
+    return core.timing == other.timing and core.devices.keys() == other.devices.keys()
+
+
 def public(isa: Isa, op: str, core: Core | None = None) -> list[Public]:
     """What is known for an operation on a core, or the default one, or any that takes the same cycles: the smallest
     size first, the fastest first."""
@@ -49,5 +54,5 @@ def public(isa: Isa, op: str, core: Core | None = None) -> list[Public]:
     counts = document.get("counts", "body")
     rows = [Public(**row, counts=counts) for row in document.get(op, [])]
     wanted = core or isa.core(isa.default_core)
-    there = [row for row in rows if isa.core(row.core or isa.default_core).timing == wanted.timing]
+    there = [row for row in rows if alike(isa.core(row.core or isa.default_core), wanted)]
     return sorted(there, key=lambda row: (row.bits, row.cycles, row.who))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping, MutableMapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from . import methods
+from . import guarding, methods
 from .contract import Contract, contract
 from .errors import UserError
 from .idioms import idioms
@@ -15,7 +15,6 @@ from .table import Core, Isa
 from .tables import isa
 
 GOALS = ("speed", "call", "balanced", "size")
-INTERRUPTS, GUARD, CALLER = "interrupts", "guard", "caller"  # who keeps interrupt handlers from a core's devices
 # Words that a C or C++ compiler, <stdint.h> or the assembler has taken.
 _TAKEN = frozenset(
     """alignas alignof and and_eq asm auto bitand bitor bool break case catch char class compl concept const const_cast
@@ -34,7 +33,8 @@ class Spec:
     """A request that makes sense.  `method` is a method's name or "auto"; limits are in bytes, None for none.
 
     `allow_branches`: the code may branch on secrets, in arms that take equally long; `allow_variable_time`: it may have
-    instructions whose cycles depend on them; `reserve`: registers that it leaves alone.
+    instructions whose cycles depend on them; `reserve`: registers that it leaves alone; `guarding`: options of
+    the core's devices.
     """
 
     contract: Contract
@@ -48,6 +48,7 @@ class Spec:
     allow_branches: bool = False
     allow_variable_time: bool = False
     reserve: tuple[str, ...] = ()
+    guarding: tuple[tuple[str, str], ...] = ()
 
     @property
     def bits(self) -> int:
@@ -59,7 +60,7 @@ class Spec:
             f"sqgen --isa {self.contract.isa.name} --core {self.core.name} --op {self.contract.op} --bits {self.bits}"
         ]
         parts.append(f"--method {self.method}")
-        parts += [f"-p {INTERRUPTS}={CALLER}"] * self.contract.alone
+        parts += [f"-p {name}={value}" for name, value in self.guarding]
         parts += [f"-p {shlex.quote(f'{name}={value}')}" for name, value in self.parameters]
         if self.goal != "speed":
             parts.append(f"--goal {self.goal}")
@@ -87,17 +88,6 @@ def fitting(what: Contract, core: Core) -> None:
             f"{limb * what.limbs} is no multiple of {limb * unit} bits, as {core.name} takes;"
             f" the nearest sizes are {sizes}"
         )
-
-
-def alone(core: Core, given: MutableMapping[str, str]) -> bool:
-    """Whether the caller keeps interrupt handlers from the core's devices: the parameter `interrupts`, which goes with
-    every method, and is taken out of those given.  UserError for another word."""
-    if not core.devices or INTERRUPTS not in given:
-        return False
-    word = given.pop(INTERRUPTS)
-    if word not in (GUARD, CALLER):
-        raise UserError(f"parameter '{INTERRUPTS}' is {GUARD} or {CALLER}, not '{word}'")
-    return word == CALLER
 
 
 def default_symbol(what: Contract) -> str:
@@ -133,7 +123,8 @@ def spec(
     fitting(what, chosen_core)
     if method != "auto" and not methods.does(method, op):
         raise UserError(f"method '{method}' cannot do {op}; these can: {', '.join(methods.names(op))}")
-    what = replace(what, alone=alone(chosen_core, given))
+    guarded = guarding.taken(which, chosen_core, given)
+    what, chosen_core = replace(what, alone=guarded.alone), guarded.core
     if method == "auto" and given:
         raise UserError("parameters belong to a method; name it with --method")
     if method != "auto":
@@ -160,6 +151,7 @@ def spec(
         allow_branches,
         allow_variable_time,
         reserved(which, reserve),
+        guarded.options,
     )
 
 

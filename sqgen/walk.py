@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from . import bus
+from . import bus, turns
 from .code import flags_read, flags_written
 from .contract import Contract, Fault
 from .encode import DecodeError, Instr, decode
@@ -73,6 +73,7 @@ class Walk:
         self.lemmas = lemmas or Lemmas(self.longest)
         self.decoded: dict[int, Instr] = {}
         self.seen: set[int] = set()  # addresses whose instructions may be executed
+        self.turns = turns.bodies(image, self.isa, entry)
         parts = self.isa.wide.get(self.isa.stack_pointer, (self.isa.stack_pointer,)) if self.isa.stack_pointer else ()
         self.stack_slots = tuple(self.isa.slots[part] for part in parts)
         flag = self.isa.interrupt_enable
@@ -134,6 +135,7 @@ class Walk:
                 last = self.entry + state.path[-1] if state.path else at
                 raise self.failure(at if 0 <= at < len(self.image) else last, str(error)) from None
             self.atoms.here = at
+            self.turn(state, at)
             try:
                 if at not in self.seen:
                     self.allowed(instr)
@@ -147,6 +149,8 @@ class Walk:
                     following = self.flow(state, instr, at)
                 else:
                     self.plain(state, instr)
+                    if self.turns and instr.insn.frame:
+                        returned(state)
             except Split as split:
                 return split.atom, at
             except (Refused, bus.Misuse) as refused:
@@ -157,6 +161,12 @@ class Walk:
             if following is None:
                 return None
             at = following
+
+    def turn(self, state: State, at: int) -> None:
+        """The code of a turn of a loop may begin here: it is looked at like that of a function."""
+        begun = bool(state.calls) and state.calls[-1].depth == state.depth + 1  # before the state was split
+        if at in self.turns and not begun:
+            called(state, 1)
 
     def tick(self, devices: bus.Bus, state: State, instr: Instr) -> None:
         """An instruction begins: what an interrupt may have done to the devices is done."""

@@ -30,8 +30,8 @@ CORES = ("cortex-m4", "cortex-m7", "cortex-m33", "cortex-m55")
 
 
 def formed(plan: Plan) -> bool:
-    """Whether the idioms know its steps."""
-    return not any(plan.parts())
+    """Whether the idioms know its steps: loops are of rows alone."""
+    return not any(plan.parts()) and not (plan.loops and plan.by_columns)
 
 
 METHODS = [(op, name) for op in ("sqr", "mul") for name in methods.names(op) if formed(methods.plan(op, 8, name, {}))]

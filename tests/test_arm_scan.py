@@ -10,7 +10,8 @@ from sqgen.interpret import call, operands
 from sqgen.methods import names
 
 CORE = "cortex-m0"
-LEVELS = {"karatsuba", "karatsuba-squaring", "hybrid-karatsuba", "streamed-karatsuba", "row-loops"}  # parts, or loops
+LOOPS = {"row-loops", "column-loops"}
+LEVELS = {"karatsuba", "karatsuba-squaring", "hybrid-karatsuba", "streamed-karatsuba", *LOOPS}  # parts, or loops
 METHODS = [(op, method) for op in ("sqr", "mul") for method in names(op) if method not in LEVELS]
 
 

@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
 from pathlib import Path
 
 import jsonschema  # type: ignore[import-untyped]
 import pytest
 from clock import quick
+from commandline import Call
 from conftest import TESTS
 from flips import passed
-from msp430 import made, msp430
+from msp430 import code_of, index_of, made, msp430, of, refused
 
-from sqgen import check, emit, interpret, judging, measure, objects, programs
+from sqgen import check, emit, interpret, judging, measure, methods, objects, programs
 from sqgen.contract import Contract
 from sqgen.encode import Instr, assemble, decode, encode
 from sqgen.errors import Exit, UserError
 from sqgen.explain import explain
 from sqgen.forward import prove_forward
 from sqgen.interpret import call, operands, trace
-from sqgen.kernel import Kernel
 from sqgen.oracles import mspdebug
 from sqgen.oracles.mspdebug_judge import _Judge
 from sqgen.prove import prove
@@ -49,6 +48,50 @@ def test_a_kernel_is_right_in_mspdebug(op: str, bits: int, interrupts: str) -> N
     kernel = made(op, bits, interrupts=interrupts)
     report = check.run(kernel.compiled.image, kernel.spec.contract, kernel.spec.core, runs=40)
     assert (report.simulator, report.paths, report.stack) == ("mspdebug", 1, kernel.verdict.stack)
+
+
+OTHERS = [  # methods whose products are not by columns, and levels of them
+    ("mul", 32, "rows", {"strips": "2"}),
+    ("mul", 112, "rows", {"strips": "7"}),
+    ("mul", 64, "karatsuba", {"levels": "1", "parts": "rows"}),
+    ("mul", 224, "karatsuba", {"levels": "1", "parts": "rows"}),
+    ("mul", 64, "karatsuba", {"levels": "1", "parts": "calls"}),
+    ("mul", 320, "karatsuba", {"levels": "1", "parts": "calls"}),
+    ("mul", 512, "karatsuba", {"levels": "2", "parts": "rows"}),
+    ("mul", 384, "karatsuba", {"levels": "3", "parts": "rows"}),
+    ("sqr", 64, "karatsuba-squaring", {"levels": "1", "leaf": "product-scanning"}),
+    ("sqr", 544, "karatsuba-squaring", {"levels": "1", "leaf": "product-scanning"}),
+    ("sqr", 512, "karatsuba-squaring", {"levels": "3", "leaf": "product-scanning"}),
+]
+
+
+@pytest.mark.simulator
+@pytest.mark.parametrize(("op", "bits", "method", "parameters"), OTHERS)
+def test_rows_and_levels_are_right_in_mspdebug_and_the_interpreter(
+    op: str, bits: int, method: str, parameters: dict[str, str]
+) -> None:
+    given = parameters if method == "rows" else {"recombine": "unrolled", **parameters}
+    kernel = made(op, bits, method, **given)
+    for values in operands(kernel.spec.contract, 20):
+        assert call(kernel.compiled.image, kernel.spec.contract, kernel.spec.core, values) == values[0] * values[-1]
+    report = check.run(kernel.compiled.image, kernel.spec.contract, kernel.spec.core, runs=40)
+    assert (report.simulator, report.paths, report.stack) == ("mspdebug", 1, kernel.verdict.stack)
+
+
+def test_parts_share_their_code_in_a_loop_that_the_proof_takes_for_a_function() -> None:
+    """So a proof of two levels takes little longer than one of their parts, and the code is short."""
+    kernel = made("sqr", 1024)
+    assert kernel.compiled.plan.method == "karatsuba-squaring" and kernel.size < 5000
+    text = emit.assembly(kernel)
+    assert re.search(r"^    \.word 0x5030, 0x[0-9a-f]{4} +; add #\.L\w+-\.-4, pc", text, re.MULTILINE)
+
+
+def test_an_operand_of_a_part_that_is_changed_is_found() -> None:
+    kernel = made("sqr", 128, "karatsuba-squaring", leaf="product-scanning", recombine="unrolled")
+    instrs = code_of(kernel)
+    at = index_of(instrs, "push", 8)
+    instrs[at] = of("push", "r15" if instrs[at].operands != ("r15",) else "r14")
+    assert refused(kernel, instrs)
 
 
 def miscounted(instr: Instr) -> int:
@@ -116,32 +159,12 @@ def test_what_llvm_does_not_know_is_there_as_words_that_say_what_they_are() -> N
 # ---- the multiplier ---------------------------------------------------------------------------------------------
 
 
-def refused(kernel: Kernel, instrs: Sequence[Instr]) -> str:
-    """What the proof says of a kernel's code that was changed; the second one refuses it, too."""
-    image, contract, core = assemble(instrs), kernel.spec.contract, kernel.spec.core
-    fault = prove(image, contract, core).fault
-    assert fault is not None and not prove_forward(image, contract, core).proved
-    return fault.message
-
-
-def code_of(kernel: Kernel) -> list[Instr]:
-    return [line.instr for line in kernel.compiled.lines]
-
-
-def index_of(instrs: Sequence[Instr], name: str, nth: int = 0) -> int:
-    """Where the n-th instruction of a name stands."""
-    return [index for index, instr in enumerate(instrs) if instr.insn.name == name][nth]
-
-
-def of(name: str, *operands: str | int) -> Instr:
-    return Instr(msp430().insns[name], operands)
-
-
 def test_a_result_that_is_read_too_early_is_refused() -> None:
     """The pointer goes back before the last write to OP2, not behind it, where the multiplier needs the time."""
-    kernel = made("mul", 96)
+    kernel = made("mul", 96, "product-scanning")
     instrs = code_of(kernel)
-    at = next(k for k, instr in enumerate(instrs) if instr.insn.name == "sub_4" and instrs[k - 1].insn.kind == "store")
+    back = [k for k, instr in enumerate(instrs) if (instr.insn.name, *instr.operands) == ("sub_4", "r15")]
+    at = next(k for k in back if instrs[k - 1].insn.kind == "store")
     instrs[at - 1 : at + 1] = [instrs[at], instrs[at - 1]]
     assert refused(kernel, instrs) == "reads RESLO of the 16-bit multiplier before the result is there"
 
@@ -190,7 +213,7 @@ def test_the_32_bit_multiplier_must_not_be_written_or_read_while_it_is_busy(nops
 
 def test_a_write_to_a_result_register_is_refused() -> None:
     """Erratum MPY2."""
-    kernel = made("sqr", 64)
+    kernel = made("sqr", 64, "product-scanning")
     instrs = code_of(kernel)
     instrs.insert(index_of(instrs, "sub_4"), of("mov_ra", "r11", 0x13A))
     assert refused(kernel, instrs) == "writes RESLO of the 16-bit multiplier, which is there to be read"
@@ -301,7 +324,9 @@ AT_MOST = {
     ("msp430", "sqr", 192): 1250,
     ("msp430", "sqr", 256): 2100,
     ("msp430", "sqr", 512): 7250,
-    ("msp430", "mul", 160): 1430,
+    ("msp430", "mul", 160): 1380,
+    ("msp430", "mul", 256): 3050,
+    ("msp430", "mul", 512): 10000,
     ("msp430x", "sqr", 128): 509,
     ("msp430x", "sqr", 160): 820,
     ("msp430x", "sqr", 192): 1100,
@@ -343,16 +368,48 @@ def test_the_32_bit_multiplier_takes_multiples_of_32_bits() -> None:
     assert caught.value.code == Exit.USAGE
 
 
+SHAPES = ("product-scanning", "column-loops", "row-loops", "rows")  # orders that idioms of their own form, or none
+SQUARES = [m for m in methods.names("sqr") if "karatsuba" not in m and m not in SHAPES]
+PRODUCTS = [m for m in methods.names("mul") if "karatsuba" not in m and m not in SHAPES]
+
+
+@pytest.mark.simulator
 @pytest.mark.parametrize(
-    ("method", "what"),
-    [("operand-scanning", "takes steps"), ("karatsuba-squaring", "is made of parts"), ("sweeps", "adds .* in runs")],
+    ("op", "method"), [*(("sqr", name) for name in SQUARES), *(("mul", name) for name in PRODUCTS)]
 )
-def test_a_method_that_does_not_finish_one_column_after_the_other_is_refused_in_one_line(
-    method: str, what: str
-) -> None:
-    message = f"^method '{method}' {what} that sqgen cannot form on msp430; take .*product-scanning"
-    with pytest.raises(UserError, match=message):
-        made("sqr", 128, method)
+@pytest.mark.parametrize("bits", [48, 128, 240])
+def test_cells_in_any_order_are_proved_and_right(op: str, method: str, bits: int) -> None:
+    kernel = made(op, bits, method)
+    report = check.run(kernel.compiled.image, kernel.spec.contract, kernel.spec.core, runs=20)
+    assert (report.simulator, report.stack) == ("mspdebug", kernel.verdict.stack)
+    assert kernel.price.call >= made(op, bits).price.call
+
+
+def test_all_methods_that_the_project_names_are_priced_in_the_comparison(sqgen: Call) -> None:
+    shown = json.loads(sqgen("compare --isa msp430 --bits 128 --json").out)
+    ours = {row["method"] for row in shown["rows"] if row["made_by"] == "sqgen"}
+    assert ours >= {"yang", "carry-catcher", "lazy-doubling", "sbd", "karatsuba-squaring", "product-scanning"}
+    shown = json.loads(sqgen("compare --isa msp430 --op mul --bits 96 --json").out)
+    ours = {row["method"] for row in shown["rows"] if row["made_by"] == "sqgen"}
+    assert ours >= {"operand-caching", "hybrid", "operand-scanning", "karatsuba", "rows", "product-scanning"}
+
+
+@pytest.mark.parametrize(
+    ("method", "core", "what"),
+    [
+        ("hybrid-karatsuba", "msp430", "is made of parts"),
+        ("row-loops", "msp430", "is made of loops"),
+        ("yang", "msp430x-mpy32", "takes steps"),
+    ],
+)
+def test_a_method_that_cannot_be_formed_is_refused_in_one_line(method: str, core: str, what: str) -> None:
+    with pytest.raises(UserError, match=f"^method '{method}' {what} that sqgen cannot form on msp430; take "):
+        made("sqr", 128, method, core)
+
+
+def test_cells_in_any_order_have_no_columns_for_interrupts_to_come_between() -> None:
+    with pytest.raises(UserError, match="method 'yang' has no columns between which interrupts could come"):
+        made("sqr", 128, "yang", guard="column")
 
 
 @pytest.mark.parametrize("core", CORES)

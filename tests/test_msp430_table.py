@@ -91,11 +91,12 @@ def quiet(instr: Instr, assembler: str) -> list[str]:
 def test_a_jump_goes_where_the_assembler_says(name: str) -> None:
     """LLVM: GNU's leaves jumps to the linker."""
     insn = msp430().insns[name]
+    jump = insn.syntax.format(k="there")
     for nops in (0, 1, 100):
-        forward = [f"{name} there", *["nop"] * nops, "there:"]
-        backward = ["there:", *["nop"] * nops, f"{name} there"]
-        assert assembled(forward, "LLVM")[:2] == encode(Instr(insn, (2 * nops,)))
-        assert assembled(backward, "LLVM")[-2:] == encode(Instr(insn, (-2 * nops - 2,)))
+        forward = [jump, *["nop"] * nops, "there:"]
+        backward = ["there:", *["nop"] * nops, jump]
+        assert assembled(forward, "LLVM")[: insn.size] == encode(Instr(insn, (2 * nops,)))
+        assert assembled(backward, "LLVM")[-insn.size :] == encode(Instr(insn, (-2 * nops - insn.size,)))
 
 
 @pytest.mark.parametrize("name", INSNS)
@@ -155,6 +156,7 @@ EMULATED = {
     "sbc": "#0, ",
     "inv": "#-1, ",
     "dint": "#8, sr",
+    "clrc": "#1, sr",
     "nop": "#0, r3",
     "pop": "@sp+, ",
 }

@@ -6,7 +6,7 @@ python tools/results.py --write    put all parts into README.md and docs/search.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import click
@@ -22,12 +22,14 @@ from sqgen.tables import isa
 TOP = Path(__file__).resolve().parent.parent
 RESULTS = "<!-- results: made by `make results` -->", "<!-- end of results -->"
 CORTEX = "<!-- cortex: made by `make results` -->", "<!-- end of cortex -->"
+MSP430 = "<!-- msp430: made by `make results` -->", "<!-- end of msp430 -->"
 FOUND = "<!-- found: made by `make results` -->", "<!-- end of found -->"
 EXAMPLE = "<!-- example: made by `make results` -->", "<!-- end of example -->"
 SIZES = {
     "sqr": (64, 96, 128, 160, 192, 224, 256, 384, 512, 768, 1024),
     "mul": (48, 64, 80, 96, 128, 160, 192, 224, 256, 384, 512, 768, 1024),
 }
+MSP430_SIZES = {"sqr": (128, 160, 192, 256, 384, 512, 1024), "mul": (128, 160, 192, 256, 384, 512, 1024)}
 CORTEX_SIZES = {"sqr": (128, 160, 192, 224, 256, 384, 512, 1024, 2048), "mul": (128, 256, 512, 1024)}
 
 
@@ -59,13 +61,23 @@ def table() -> str:
 
 def cortex() -> str:
     """Markdown: the same for Cortex-M, core by core."""
+    return by_core("arm", CORTEX_SIZES)
+
+
+def msp430() -> str:
+    """Markdown: the same for MSP430."""
+    return by_core("msp430", MSP430_SIZES)
+
+
+def by_core(name: str, sizes: Mapping[str, Sequence[int]]) -> str:
+    """Markdown: calls on each core of an instruction set."""
     return markdown(
         "| core | | bits | call | bytes | stack | method | best public code | | repeat with |",
         (
             f"| {ours.core} | {OPERATION[ours.op]} | {ours.bits} | **{ours.call}** | {ours.bytes} | {ours.stack}"
-            f" | {ours.method} | {beside('arm', ours)} | {again('arm', ours)} |"
-            for ours in known(SURVEYS["arm"])
-            if ours.bits in CORTEX_SIZES[ours.op]
+            f" | {ours.method} | {beside(name, ours)} | {again(name, ours)} |"
+            for ours in known(SURVEYS[name])
+            if ours.bits in sizes[ours.op]
         ),
     )
 
@@ -105,7 +117,7 @@ def between(text: str, markers: tuple[str, str], content: str) -> str:
 
 def filled(text: str) -> str:
     """The README with all parts fresh."""
-    for markers, part in ((EXAMPLE, example), (RESULTS, table), (CORTEX, cortex)):
+    for markers, part in ((EXAMPLE, example), (RESULTS, table), (CORTEX, cortex), (MSP430, msp430)):
         text = between(text, markers, part())
     return text
 
@@ -124,7 +136,7 @@ def main(*, write: bool) -> None:
             path = TOP / name
             path.write_text(fill(path.read_text()))
     else:
-        click.echo(table() + cortex())
+        click.echo(table() + cortex() + msp430())
 
 
 if __name__ == "__main__":

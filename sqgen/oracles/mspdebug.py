@@ -26,10 +26,13 @@ REGISTERS = ("sp", *(f"r{number}" for number in range(4, 16)))
 
 @dataclass(frozen=True)
 class Call:
-    """How things stand before a call: registers, and memory from `RAM` on."""
+    """How things stand before a call: registers, and memory from `RAM` on, and the status register, which allows
+    interrupts where nothing is said.  `entry`: where the call goes, from the code's entry."""
 
     registers: Mapping[str, int]
     memory: bytes
+    status: int = 8
+    entry: int = 0
 
 
 @dataclass(frozen=True)
@@ -72,8 +75,8 @@ def commands(call: Call, entry: int) -> Iterator[str]:
         yield f"mw 0x{RAM + at:04x} {call.memory[at : at + ROW].hex(' ')}"
     for name in REGISTERS:
         yield f"set {name} 0x{call.registers[name]:04x}"
-    yield "set sr 8"  # interrupts allowed
-    yield f"set pc 0x{CODE + entry:04x}"
+    yield f"set sr {call.status}"
+    yield f"set pc 0x{CODE + entry + call.entry:04x}"
     yield "simio config count clear"
     yield "run"
     yield f"md 0x{RAM:04x} {len(call.memory)}"

@@ -1,0 +1,75 @@
+"""A kernel in the interpreter that is made from the table: for cores that no outside simulator knows.
+
+It says whether bytes, manifest and table go together: values, kept registers, memory, stack, cycles by the table.  That
+the table is true it cannot say.
+"""
+
+from __future__ import annotations
+
+from sqgen import timing
+from sqgen.check import Report
+from sqgen.contract import Contract
+from sqgen.encode import DecodeError
+from sqgen.errors import Exit, UserError
+from sqgen.interpret import Crash, Run, operands
+from sqgen.table import Core
+
+NAME = "the interpreter of the table"
+LONGEST = 10_000_000  # instructions
+
+
+def run(image: bytes, contract: Contract, core: Core, entry: int, runs: int, *, branches: bool) -> Report:
+    """Run a kernel `runs` times.  Raises UserError where something is wrong (DISAGREES)."""
+    paths: dict[tuple[int, ...], timing.Price] = {}
+    stack = 0
+    for values in operands(contract, runs):
+        problem, path, used = once(image, contract, core, entry, values)
+        stack = max(stack, used)
+        if not problem and path not in paths:
+            paths[path] = timing.price(contract.isa, core, image, path)
+            costs = {(price.call, price.body) for price in paths.values()}
+            if len(costs) > 1 or (len(paths) > 1 and not branches):
+                problem = "its time depends on the operands"
+        if problem:
+            shown = ", ".join(f"{name} = 0x{number:x}" for name, number in zip("ab", values, strict=False))
+            raise UserError(f"in {NAME}, {problem}; operands {shown}", Exit.DISAGREES)
+    price = next(iter(paths.values()))
+    return Report(NAME, runs, 0, price.call, price.body, stack, len(paths))
+
+
+def once(
+    image: bytes, contract: Contract, core: Core, entry: int, values: tuple[int, ...]
+) -> tuple[str, tuple[int, ...], int]:
+    """(what is wrong, "" if nothing; the instructions executed; bytes of stack) of one run."""
+    run = Run(contract, core)
+    run.start(values)
+    machine, isa = run.machine, contract.isa
+    if isa.interrupt_enable:
+        machine.slots[isa.slots[isa.interrupt_enable]] = 1
+    before, slots, top = bytes(machine.memory), list(machine.slots), machine.wide(machine.stack)
+    path: list[int] = []
+    position: int | None = entry
+    try:
+        while position is not None:
+            path.append(position)
+            position = machine.step(image, position)
+            if len(path) > LONGEST:
+                raise Crash("no end")
+    except (Crash, DecodeError) as error:
+        return f"{error} at 0x{path[-1]:04x}", tuple(path), 0
+    at, length = run.places["r"], run.lengths["r"]
+    after = bytes(machine.memory)
+    changed = [k for k in range(len(before)) if before[k] != after[k] and not at <= k < at + length]
+    below = [k for k in changed if k < top and k > max(run.places.values()) + max(run.lengths.values())]
+    kept = [name for name in isa.abi.callee_saved if machine.slots[isa.slots[name]] != slots[isa.slots[name]]]
+    limb = isa.limb_bits // 8
+    found = ""
+    if run.result() != values[0] * values[-1]:
+        found = "the result is wrong"
+    elif kept:
+        found = f"{kept[0]} is not kept"
+    elif len(changed) > len(below):
+        found = "memory beside the result is changed"
+    elif isa.interrupt_enable and not machine.slots[isa.slots[isa.interrupt_enable]]:
+        found = "interrupts are not allowed again"
+    return found, tuple(path), top - min(below, default=top) // limb * limb
