@@ -35,11 +35,11 @@ SMALL = range(1, 7)  # limbs of what Karatsuba's method leaves to another one
 POOL = ("r2", "r3", "r12", "r4", "r5", "r6", "r7", "r8", "r10", "r11", "lr")
 
 
-def lower(plan: Plan, isa: Isa, core: Core) -> Code:
+def lower(plan: Plan, isa: Isa, core: Core, reserve: Sequence[str] = ()) -> Code:
     """The plan as one function on virtual registers; on cores without long multiplication as several, where its parts
     are called."""
     if PRODUCTS in core.lacks:
-        return arm_small.lower(plan)
+        return arm_small.lower(plan, reserve)
     if LONG in core.lacks:
         return chained(plan, isa, core)
     if plan.loops:

@@ -69,7 +69,7 @@ class Problem:
 
     def setting(self, number: int, best: Order) -> Setting:
         """Of a round: first all numbers of registers, then the best ones, with other heats and widths in turn."""
-        choices = [(low, len(high)) for low, high in arm_small.choices(self.plan, "")]
+        choices = [(low, len(high)) for low, high in arm_small.Module(()).choices(self.plan, "")]
         if number < len(choices):
             return Setting(*choices[number], WIDTHS[0], HEATS[0])
         turn = number - len(choices)
@@ -90,7 +90,9 @@ class Problem:
         units = tuple(arm_orders.order(self.piece))
         own = arm_orders.found(self.plan, self.piece)
         tried = [
-            Order(units, low, len(high), width) for low, high in arm_small.choices(self.plan, "") for width in WIDTHS
+            Order(units, low, len(high), width)
+            for low, high in arm_small.Module(()).choices(self.plan, "")
+            for width in WIDTHS
         ]
         return own or min(tried, key=self.cost)
 

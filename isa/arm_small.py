@@ -41,26 +41,28 @@ def preferred(op: str, limbs: int) -> list[tuple[str, dict[str, str]]]:
     return [("karatsuba-squaring" if op == "sqr" else "karatsuba", {"parts": "whole"})]
 
 
-def lower(plan: Plan) -> Code:
-    """The functions of a plan, the entry first."""
-    return Module().code(plan)
+def lower(plan: Plan, reserve: Sequence[str]) -> Code:
+    """The functions of a plan, the entry first; they leave the registers to `reserve` alone."""
+    return Module(reserve).code(plan)
 
 
 class Module:
     """The functions of one kernel: the entry, and one for each part that is called."""
 
-    def __init__(self) -> None:
+    def __init__(self, reserve: Sequence[str]) -> None:
         self.functions: dict[tuple[object, ...], Function] = {}
+        self.low = tuple(register for register in LOW if register not in reserve)
+        self.saved = tuple(register for register in SAVED if register not in reserve)
 
     def code(self, plan: Plan) -> Code:
-        entry = Function("", tuple(self.level(plan, "") if calls(plan) else piece(plan, "")), ())
+        entry = Function("", tuple(self.level(plan, "") if calls(plan) else self.piece(plan, "")), ())
         return Code((entry, *self.functions.values()))
 
     def called(self, plan: Plan) -> Label:
         """The function that forms a part."""
         name = f"{plan.op}{LIMB_BITS * plan.limbs}"
         if plan.key not in self.functions:
-            ops = self.level(plan, name) if calls(plan) else piece(plan, name)
+            ops = self.level(plan, name) if calls(plan) else self.piece(plan, name)
             self.functions[plan.key] = Function(name, tuple(ops), ())
         return Label(name)
 
@@ -77,11 +79,11 @@ class Module:
         values = Values()
         given = {values.new(): register for register in pointers}
         Differences(plan, list(given), values, sign)
-        before, few = section(values, given, begin)
+        before, few = self.section(values, given, begin)
         values = Values()
         r = values.new()
         Recombination(plan, r, values, sign)
-        after, more = section(values, {r: "r0"}, begin)
+        after, more = self.section(values, {r: "r0"}, begin)
         size = begin + max(few, more)
         rest = size - 2 * last.half  # limbs of the frame when M was taken from it
         ops = [Op("push", ((*pointers, *(["lr"] if name else [])),)), *moved("sub_sp", size), *before]
@@ -104,62 +106,62 @@ class Module:
                 ops.append(Op("adds_i", (register, LIMB * min(FARTHEST, where.first - at))))
         return ops
 
+    def section(self, values: Values, entry: Mapping[int, str], places: int) -> tuple[list[Op], int]:
+        """(code between calls, in the order in which it was written; limbs kept in the frame, from a place on)."""
+        operations = [op for unit in values.units for op in unit]
+        high = (*FREE, *self.saved)
+        fitted = Fit(operations, values.constants, list(entry), len(self.low), len(high)).run()
+        assert fitted, "pairs of limbs and a few pointers always find registers"
+        return assign(Job(operations, fitted, values.constants, entry, self.low, high, places))
+
+    def piece(self, plan: Plan, name: str) -> list[Op]:
+        """A product in one piece, without the frame for saved registers, in as few cycles as are found.
+
+        With a `name` it is a function that is called: it returns, and need save no register but the return address.
+        """
+        made = Piece(plan)
+        values, entry = made.values, made.entry
+        operations, own = arm_orders.operations(made), arm_orders.found(plan, made)
+        best: tuple[int, list[Op]] | None = None
+        for low, high in self.choices(plan, name):
+            if own and not name and self.low == LOW and (low, len(high)) != (own.low, own.high):
+                continue
+            fitted = Fit(operations, values.constants, list(entry), low, len(high)).run(own.width if own else WIDTH)
+            if fitted is None:
+                continue
+            cost = fitted.cost + (KEEPING if "lr" in high else 0 if name else saving(low, high))
+            if best is None or cost < best[0]:
+                ops, places = assign(Job(operations, fitted, values.constants, entry, self.low[:low], high))
+                ops = [*moved("sub_sp", places), *ops, *moved("add_sp", places)]
+                best = cost, self.returning(ops, high) if name else ops
+        if best is None:
+            raise UserError(
+                f"{plan.method} needs more registers than there are; --reserve fewer or take another method",
+                Exit.LIMITS,
+            )
+        return best[1]
+
+    def returning(self, ops: Sequence[Op], high: Sequence[str]) -> list[Op]:
+        """A function that is called; where limbs are in the link register, the address waits on the stack."""
+        if "lr" not in high:
+            return [*ops, Op("bx", ("lr",))]
+        beside = self.low[len(ARGUMENTS) + 1]  # the stack pointer stays a multiple of eight bytes
+        return [Op("push", ((beside, "lr"),)), *ops, Op("pop_pc", ((beside,),))]
+
+    def choices(self, plan: Plan, name: str) -> Iterator[tuple[int, Sequence[str]]]:
+        """How many low registers, and which high ones, may be used."""
+        if name:
+            yield from ((len(self.low), (*FREE[:free], *self.saved)) for free in (1, 2))
+            return
+        if plan.limbs <= SMALL:
+            yield from ((low, FREE[:1]) for low in range(4, len(self.low)))
+        for saved in range(len(self.saved) + 1) if plan.limbs <= IN_REGISTERS else (len(self.saved),):
+            yield len(self.low), (*FREE, *self.saved[:saved])
+
 
 def calls(plan: Plan) -> bool:
     """Whether its parts are functions."""
     return any(part.called for part in plan.parts())
-
-
-def section(values: Values, entry: Mapping[int, str], places: int) -> tuple[list[Op], int]:
-    """(code between calls, in the order in which it was written; limbs that it keeps in the frame, from a place on)."""
-    operations = [op for unit in values.units for op in unit]
-    high = (*FREE, *SAVED)
-    fitted = Fit(operations, values.constants, list(entry), len(LOW), len(high)).run()
-    assert fitted, "pairs of limbs and a few pointers always find registers"
-    return assign(Job(operations, fitted, values.constants, entry, LOW, high, places))
-
-
-def piece(plan: Plan, name: str) -> list[Op]:
-    """A product in one piece, without the frame for saved registers, in as few cycles as are found.
-
-    With a `name` it is a function that is called: it returns, and need not save any register but the return address.
-    """
-    made = Piece(plan)
-    values, entry = made.values, made.entry
-    operations, own = arm_orders.operations(made), arm_orders.found(plan, made)
-    best: tuple[int, list[Op]] | None = None
-    for low, high in choices(plan, name):
-        if own and not name and (low, len(high)) != (own.low, own.high):
-            continue
-        fitted = Fit(operations, values.constants, list(entry), low, len(high)).run(own.width if own else WIDTH)
-        if fitted is None:
-            continue
-        cost = fitted.cost + (KEEPING if "lr" in high else 0 if name else saving(low, high))
-        if best is None or cost < best[0]:
-            ops, places = assign(Job(operations, fitted, values.constants, entry, LOW[:low], high))
-            ops = [*moved("sub_sp", places), *ops, *moved("add_sp", places)]
-            best = cost, returning(ops, high) if name else ops
-    if best is None:
-        raise UserError(f"{plan.method} needs more registers than there are; take another method", Exit.LIMITS)
-    return best[1]
-
-
-def returning(ops: Sequence[Op], high: Sequence[str]) -> list[Op]:
-    """A function that is called; where limbs are in the link register, the address waits on the stack."""
-    if "lr" not in high:
-        return [*ops, Op("bx", ("lr",))]
-    return [Op("push", (("r4", "lr"),)), *ops, Op("pop_pc", (("r4",),))]
-
-
-def choices(plan: Plan, name: str) -> Iterator[tuple[int, Sequence[str]]]:
-    """How many low registers, and which high ones, may be used."""
-    if name:
-        yield from ((len(LOW), (*FREE[:free], *SAVED)) for free in (1, 2))
-        return
-    if plan.limbs <= SMALL:
-        yield from ((low, FREE[:1]) for low in range(4, len(LOW)))
-    for saved in range(len(SAVED) + 1) if plan.limbs <= IN_REGISTERS else (len(SAVED),):
-        yield len(LOW), (*FREE, *SAVED[:saved])
 
 
 def saving(low: int, high: Sequence[str]) -> int:
@@ -179,7 +181,9 @@ def frame(saved: Sequence[str]) -> tuple[list[Op], list[Op]]:
     High registers are moved to low ones to be pushed, which are saved before.
     """
     high = [register for register in SAVED if register in saved]
-    low = [register for register in LOW if register in saved or register in LOW[4 : 4 + len(high)]]
+    low = [register for register in LOW if register in saved]
+    others = [register for register in LOW[4:] if register not in low]
+    low = sorted([*low, *others[: max(0, len(high) - len(low))]])
     by_way = tuple(low[: len(high)])
     before, after = [], []
     if low or "lr" in saved:

@@ -21,7 +21,7 @@ __all__ = ["NEEDS", "address", "floor", "forms", "frame", "lower", "preferred", 
 NEEDS = ("mul", "movw")
 
 
-def lower(plan: Plan, isa: Isa, core: Core) -> Code:
+def lower(plan: Plan, isa: Isa, core: Core, reserve: Sequence[str] = ()) -> Code:
     """The plan as functions on virtual registers, the entry first."""
     return Module(isa).code(plan)
 

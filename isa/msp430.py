@@ -57,7 +57,7 @@ def preferred(op: str, limbs: int, core: Core) -> list[tuple[str, dict[str, str]
     return []
 
 
-def lower(plan: Plan, isa: Isa, core: Core) -> Code:
+def lower(plan: Plan, isa: Isa, core: Core, reserve: Sequence[str] = ()) -> Code:
     """The plan as one function: on registers already, since which operand is in one when is chosen with the idiom, but
     for cells in an order of their own."""
     if not fitting(plan, core):

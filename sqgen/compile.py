@@ -71,7 +71,7 @@ def compile_plan(
     rules, core = idioms(isa), core or isa.core(isa.default_core)
     if not rules.forms(plan, core):
         raise unformed(rules, plan, isa, core)
-    code = without(rules.lower(plan, isa, core), reserve)
+    code = without(rules.lower(plan, isa, core, reserve), reserve)
     try:
         allocated = allocate.allocate_all(
             code.functions, frame.prices(isa, goal, core), isa.pairs(), grouped=isa.chained(core)

@@ -104,3 +104,19 @@ AT_MOST = {
 @pytest.mark.parametrize(("op", "bits"), AT_MOST)
 def test_auto_takes_no_more_cycles_than_it_may(op: str, bits: int) -> None:
     assert made(op, bits, core=CORE).price.call <= AT_MOST[op, bits]
+
+
+@pytest.mark.simulator
+@pytest.mark.parametrize("reserve", [("r7",), ("r8",), ("r4", "r10"), ("r6", "r7")])
+@pytest.mark.parametrize(("op", "bits"), [("sqr", 96), ("mul", 128), ("sqr", 288)])
+def test_a_register_is_left_alone_on_request(op: str, bits: int, reserve: tuple[str, ...]) -> None:
+    kernel = make(spec("arm", bits, op=op, core=CORE, reserve=reserve))
+    assert not {*reserve} & {*kernel.compiled.written}
+    check.run(kernel.compiled.image, kernel.spec.contract, kernel.spec.core, runs=40)
+
+
+@pytest.mark.parametrize("bits", [128, 512])
+def test_too_many_registers_to_leave_alone_are_refused(bits: int) -> None:
+    with pytest.raises(UserError, match=r"needs more registers than there are; .*--reserve") as caught:
+        make(spec("arm", bits, core=CORE, reserve=("r4", "r5", "r6", "r7")))
+    assert caught.value.code == Exit.LIMITS

@@ -19,7 +19,7 @@ NEEDS = ("mul", "mac")
 POINTERS = {"r": "g0", "a": "g1", "b": "g2"}
 
 
-def lower(plan: Plan, isa: Isa, core: Core) -> Code:
+def lower(plan: Plan, isa: Isa, core: Core, reserve: Sequence[str] = ()) -> Code:
     """The plan as one straight-line function on virtual registers."""
     lowering = _Lowering(plan, isa)
     columns = [product.column for product in plan.products()]
