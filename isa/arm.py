@@ -107,7 +107,7 @@ def forms(plan: Plan, core: Core) -> bool:
     """Whether these idioms know all steps of a plan on a core."""
     if PRODUCTS in core.lacks:
         return arm_small.forms(plan)
-    if plan.loops and plan.by_columns:
+    if plan.loops and plan.by_columns and plan.limbs > 1:  # a single limb is a row as well
         return False
     if plan.op == "sqr" and any(plan.parts()) and len(plan.operands) > 1:
         return False  # parts of a product, where there is one operand

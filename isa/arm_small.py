@@ -24,6 +24,7 @@ from .arm_values import FARTHEST, LIMB, Values
 FREE, SAVED = ("r12", "lr"), ("r8", "r10", "r11")  # high registers; r9 belongs to the platform
 SMALL = 2  # limbs up to which it may pay to save fewer low registers
 KEEPING = 6  # cycles more of a function that is called and saves its return address
+MORE = "it needs more registers than there are; --reserve fewer, or take another method"
 STEP = 508  # bytes that the stack pointer is moved by at most at a time
 
 
@@ -111,7 +112,8 @@ class Module:
         operations = [op for unit in values.units for op in unit]
         high = (*FREE, *self.saved)
         fitted = Fit(operations, values.constants, list(entry), len(self.low), len(high)).run()
-        assert fitted, "pairs of limbs and a few pointers always find registers"
+        if not fitted:
+            raise UserError(MORE, Exit.LIMITS)
         return assign(Job(operations, fitted, values.constants, entry, self.low, high, places))
 
     def piece(self, plan: Plan, name: str) -> list[Op]:
@@ -135,10 +137,7 @@ class Module:
                 ops = [*moved("sub_sp", places), *ops, *moved("add_sp", places)]
                 best = cost, self.returning(ops, high) if name else ops
         if best is None:
-            raise UserError(
-                f"{plan.method} needs more registers than there are; --reserve fewer or take another method",
-                Exit.LIMITS,
-            )
+            raise UserError(MORE, Exit.LIMITS)
         return best[1]
 
     def returning(self, ops: Sequence[Op], high: Sequence[str]) -> list[Op]:

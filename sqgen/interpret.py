@@ -6,6 +6,7 @@ whatever the caller put there.
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -277,7 +278,7 @@ def operands(contract: Contract, count: int, seed: int = 0) -> Iterator[tuple[in
     rng = random.Random(seed)
     width = contract.isa.limb_bits
     top = (1 << width) - 1
-    special = (top, top - 1, (top >> 1) + 1, top >> 1, 1, 0)
+    special = (0, 1, top >> 1, (top >> 1) + 1, top - 1, top)
     how_many = len(contract.buffers) - 1
     for index in range(count):
         values = []
@@ -299,7 +300,9 @@ def counterexample(
 ) -> tuple[int, ...] | None:
     """Operands for which the code leaves a wrong result, if some are found within so many instructions."""
     left = steps
-    for values in operands(contract, TRIES):
+    first = 6  # of one limb again and again, from 0 to the greatest, which finds most
+    tried = list(operands(contract, first))[::-1]
+    for values in itertools.chain(tried, itertools.islice(operands(contract, TRIES), first, None)):
         try:
             result, path = _call(image, contract, core, values, entry, limit=left)
         except (Crash, DecodeError):
