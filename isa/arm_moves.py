@@ -125,10 +125,8 @@ def annealed(
         # How much dearer it may become.
         bound = -hot * math.pow(cold / hot, step / steps) * math.log((1 + random(state, 1 << 30)) / (1 << 30))
         delta, stop = NEVER, -1
-        for start in (
-            begin,
-            0,
-        ):  # what is before the change hangs on it, too, by the next uses: so all is walked before it is taken
+        # What is before the change hangs on it, too, by the next uses: so all is walked before it is taken.
+        for start in (begin, 0):
             uses(start, changed, ops, following, after)
             stop = walk(
                 start,

@@ -72,7 +72,7 @@ class Machine:
             self.point(registers, name)
             if name != "r":
                 self.memory.update({(name, k): self.unknown(isa.limb_bits) for k in range(length)})
-        self.stack_pointer = isa.wide.get(isa.stack_pointer, (isa.stack_pointer,))
+        self.stack_pointer = isa.stack_registers
         if isa.stack_pointer:
             self.point(self.stack_pointer, "stack")
         kept = (*isa.abi.callee_saved, *filter(None, [isa.interrupt_enable]))

@@ -37,8 +37,7 @@ class Machine:
         self.memory = bytearray(memory_bytes)
         self.cycles = 0
         self.before: Instr | None = None  # the instruction that was executed last
-        pointer = isa.stack_pointer
-        self.stack = isa.wide.get(pointer, (pointer,)) if pointer else ()
+        self.stack = isa.stack_registers
         self.frames: dict[int, tuple[int, bytes]] = {}  # by stack pointer: where a return goes, what stands there
         self.home = 0  # the return address in the link register
         self.links: list[tuple[int, int]] = []  # of calls that have not returned: what the link register held, where to

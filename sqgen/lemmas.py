@@ -19,8 +19,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from .linear import ONE, Form
-from .meaning import LOST
+from .linear import ONE, Form, combine
 from .products import digits_of, forms, is_product, operands, runs, touched
 from .symbolic import Event, Place, State
 from .table import Isa
@@ -93,17 +92,8 @@ class Lemmas:
 
 def groups(isa: Isa) -> Iterator[Group]:
     """Registers that may hold an address."""
-    pointer = isa.wide.get(isa.stack_pointer, (isa.stack_pointer,))
-    if isa.address_limbs == 1:
-        yield from ((register,) for register in isa.registers if (register,) != pointer)
-        return
-    yield from (parts for parts in isa.wide.values() if len(parts) == isa.address_limbs and parts != pointer)
-
-
-def address(state: State, group: Group) -> Form:
-    """The address that some registers hold."""
-    isa = state.contract.isa
-    return state.linear([(1 << (at * isa.limb_bits), state.slots[isa.slots[part]]) for at, part in enumerate(group)])
+    held = ((register,) for register in isa.registers) if isa.address_limbs == 1 else isa.wide.values()
+    yield from (group for group in held if len(group) == isa.address_limbs and group != isa.stack_registers)
 
 
 def pointers(state: State) -> dict[str, Group]:
@@ -111,7 +101,7 @@ def pointers(state: State) -> dict[str, Group]:
     size = state.contract.isa.limb_bits // 8
     found = {}
     for group in groups(state.contract.isa):
-        where = state.resolve(address(state, group))
+        where = state.resolve(state.joined(group))
         if where and where[1] % size == 0:
             found[":".join(group)] = group
     return found
@@ -158,7 +148,7 @@ def lemma(state: State, names: Mapping[str, Group], initial: Sequence[object]) -
 def moved(state: State, kept: frozenset[int]) -> Iterator[Moved]:
     """The groups of registers that hold other addresses than before."""
     for group in groups(state.contract.isa):
-        where = state.resolve(address(state, group))
+        where = state.resolve(state.joined(group))
         if where and where[0] != STACK and not all(state.contract.isa.slots[part] in kept for part in group):
             yield Moved(group, *where)
 
@@ -171,7 +161,7 @@ def applied(state: State, known: Lemma, depth: int) -> bool:
     size = state.contract.isa.limb_bits // 8
     starts: dict[str, tuple[str, int]] = {STACK: (STACK, depth * size)}
     for name, group in known.pointers.items():
-        where = state.resolve(address(state, group))
+        where = state.resolve(state.joined(group))
         if where is None or where[1] % size:
             return False
         starts[name] = where
@@ -185,15 +175,14 @@ def applied(state: State, known: Lemma, depth: int) -> bool:
     before = forms([state.cell(each) for each in left]), forms([state.cell(each) for each in right])
     if not (all(before) and apart(known, place) and all(writable(state, each) for each in written)):
         return False
-    addresses = [(each.group, shifted(state, known, each)) for each in known.moved]
+    addresses = [(each.group, moved_from(state, known, each)) for each in known.moved]
     digits = digits_of(state, *before, len(written))
     state.events += events
     state.memory.update(zip(written, digits, strict=True))
     state.lowest = min(state.lowest, depth + known.lowest)
     registers(state, known, digits)
-    for group, limbs in addresses:
-        for part, limb in zip(group, limbs, strict=False):
-            state.slots[state.contract.isa.slots[part]] = limb
+    for group, form in addresses:
+        state.point(group, form)
     return True
 
 
@@ -222,13 +211,9 @@ def writable(state: State, place: Place) -> bool:
     return (buffer == "r" or state.given is not None) and (length is None or 0 <= offset < length)
 
 
-def shifted(state: State, known: Lemma, to: Moved) -> Sequence[Form]:
-    """The limbs of an address that the function leaves."""
-    isa = state.contract.isa
-    count, limb = len(to.group), isa.limb_bits
-    start = address(state, known.pointers[to.buffer])
-    form = state.linear([(1, start), (to.distance, {ONE: 1})])
-    return state.digits(form, [limb] * count + [1], [1] * (count + 1), [0] * count + [LOST])[:count]
+def moved_from(state: State, known: Lemma, to: Moved) -> Form:
+    """An address that the function leaves."""
+    return combine([(1, state.joined(known.pointers[to.buffer])), (to.distance, {ONE: 1})])
 
 
 def registers(state: State, known: Lemma, digits: Sequence[Form]) -> None:

@@ -101,12 +101,12 @@ class _Proof(Walk):
             self.operands,
             unset,
             self.first_use,
-            refuted=self.refuted,
+            refuted=lambda: self.refuted,
             branches=self.branches,
         )
         return state
 
-    @functools.cache  # noqa: B019
+    @functools.cached_property
     def refuted(self) -> bool:
         """Whether some operands show that the code is wrong."""
         return counterexample(self.image, self.contract, self.core, self.entry, FEW) is not None

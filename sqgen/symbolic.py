@@ -412,6 +412,20 @@ class State:
         distance = form.get(ONE, 0)
         return self.bases[bases[0]], distance - (1 << bits) if distance >> (bits - 1) else distance
 
+    def joined(self, registers: Sequence[str]) -> Form:
+        """The number that some registers hold together, low limb first."""
+        isa = self.contract.isa
+        return self.linear(
+            [(1 << (at * isa.limb_bits), self.slots[isa.slots[name]]) for at, name in enumerate(registers)]
+        )
+
+    def point(self, registers: Sequence[str], address: Form) -> None:
+        """Let some registers hold an address, but for what runs over."""
+        count, isa = len(registers), self.contract.isa
+        limbs = self.digits(address, [isa.limb_bits] * count + [1], [1] * (count + 1), [0] * count + [LOST])
+        for name, limb in zip(registers, limbs, strict=False):
+            self.slots[isa.slots[name]] = limb
+
     def below(self) -> int:
         """1 if the stack pointer points at the last limb pushed, 0 if at the first free one."""
         return 0 if self.contract.isa.stack_free else 1
@@ -419,9 +433,7 @@ class State:
     def stack_pointer(self) -> int | None:
         """Its distance in limbs from its value at entry, None while it is half written."""
         isa = self.contract.isa
-        parts = isa.wide.get(isa.stack_pointer, (isa.stack_pointer,))
-        terms = [(1 << (index * isa.limb_bits), self.slots[isa.slots[part]]) for index, part in enumerate(parts)]
-        found = self.resolve(self.linear(terms))
+        found = self.resolve(self.joined(isa.stack_registers))
         return None if found is None or found[0] != "stack" else found[1] // (isa.limb_bits // 8)
 
     def move_stack(self, depth: int) -> None:

@@ -271,6 +271,11 @@ class Isa:
         """The instruction that jumps."""
         return next(name for name, insn in self.insns.items() if insn.control[:1] == ("jump",))
 
+    @functools.cached_property
+    def stack_registers(self) -> tuple[str, ...]:
+        """Those that hold the stack pointer together, low limb first; none where there is no stack."""
+        return self.wide.get(self.stack_pointer, (self.stack_pointer,)) if self.stack_pointer else ()
+
     def core(self, name: str) -> Core:
         """The core of that name; UserError with the nearest name otherwise."""
         try:

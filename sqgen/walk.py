@@ -15,7 +15,6 @@ from .encode import DecodeError, Instr, decode
 from .forms import Atoms
 from .lemmas import Group, Lemma, Lemmas, applied, lemma, pointers
 from .linear import ONE, ZERO, Form, combine
-from .meaning import LOST
 from .products import called, resumed, returned
 from .statements import Load, Store
 from .symbolic import Event, Refused, Return, Split, State, Value, ZeroTest
@@ -74,10 +73,9 @@ class Walk:
         self.decoded: dict[int, Instr] = {}
         self.seen: set[int] = set()  # addresses whose instructions may be executed
         self.turns = turns.bodies(image, self.isa, entry)
-        parts = self.isa.wide.get(self.isa.stack_pointer, (self.isa.stack_pointer,)) if self.isa.stack_pointer else ()
-        self.stack_slots = tuple(self.isa.slots[part] for part in parts)
         flag = self.isa.interrupt_enable
-        self.watched = frozenset((*self.stack_slots, self.isa.slots[flag]) if flag else self.stack_slots)
+        watched = (*self.isa.stack_registers, flag) if flag else self.isa.stack_registers
+        self.watched = frozenset(self.isa.slots[name] for name in watched)
 
     # ---- before the first instruction ---------------------------------------------------------------------------
 
@@ -95,8 +93,7 @@ class Walk:
     def entered(self, slots: list[Value], memory: dict[tuple[str, int], Form | Return]) -> State:
         """A function begins: the stack pointer points at its return address."""
         if self.isa.stack_pointer:
-            parts = self.isa.wide.get(self.isa.stack_pointer, (self.isa.stack_pointer,))
-            self.pointer(slots, parts, "stack", 0)
+            self.pointer(slots, self.isa.stack_registers, "stack", 0)
         for part in range(self.core.pc_limbs):
             memory["stack", part + (1 if self.isa.stack_free else 0)] = Return(None, part)
         self.initial = list(slots)
@@ -383,12 +380,8 @@ class Walk:
 
     def set_stack(self, state: State, depth: int) -> None:
         """Move the stack pointer by a call or a return."""
-        limb, parts = self.isa.limb_bits, len(self.stack_slots)
-        terms = [(1 << (index * limb), state.slots[slot]) for index, slot in enumerate(self.stack_slots)]
-        moved = combine([(1, state.linear(terms)), ((depth - state.depth) * (limb // 8), {ONE: 1})])
-        digits = state.digits(moved, [limb] * parts + [1], [1] * (parts + 1), [0] * parts + [LOST])
-        for slot, digit in zip(self.stack_slots, digits, strict=False):
-            state.slots[slot] = digit
+        registers, octets = self.isa.stack_registers, self.isa.limb_bits // 8
+        state.point(registers, combine([(1, state.joined(registers)), ((depth - state.depth) * octets, {ONE: 1})]))
         state.move_stack(depth)
 
     def unread(self, state: State, slot: int) -> bool:
