@@ -55,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     except OSError as error:
         _drop(sys.stdout)
         place = f"'{error.filename}'" if error.filename else "the output"
-        code = _complain(f"cannot write {place}: {error.strerror or error}", Exit.FILE)
+        code = _complain(f"cannot read or write {place}: {error.strerror or error}", Exit.FILE)
     except SystemExit:  # click's own end, after a completion or where the reader of a help text went away
         _drop(sys.stdout)
     sys.exit(code)

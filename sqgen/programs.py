@@ -48,7 +48,7 @@ def compile_c(compiler: Compiler, level: str, core: Core, function: tuple[str, s
     """An ELF file `target` of a function (symbol, C text).  Raises UserError (TOOL) where the compiler refuses it."""
     symbol, text = function
     source = target.with_suffix(".c")
-    source.write_text(text)
+    source.write_text(text, encoding="utf-8")
     known = {"core": core.name, "level": level, "symbol": symbol, "source": source.name, "object": target.name}
     done = _run(compiler.name, [word.format(**known) for word in compiler.command], folder=target.parent)
     if done.returncode:
