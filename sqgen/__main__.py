@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NoReturn
 
 
-def main() -> NoReturn:
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and exit."""
     try:
         from .cli import main as command_line  # noqa: PLC0415  (the import is what may be stopped)
 
-        command_line()
+        command_line(arguments)
     except KeyboardInterrupt:
         import sys  # noqa: PLC0415
 

@@ -8,7 +8,7 @@ import shutil
 import signal
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from .errors import Exit, UserError
@@ -50,8 +50,7 @@ def _write(folder: Path, contents: Callable[[], Mapping[str, str]]) -> list[Path
                 f"cannot write to '{folder}': {error.strerror or error}; nothing was changed", Exit.FILE
             ) from None
         finally:
-            for temporary in staged:
-                temporary.unlink(missing_ok=True)
+            _remove(staged)
             for parent in made:  # deepest first; one that holds something stays
                 with contextlib.suppress(OSError):
                     parent.rmdir()
@@ -129,6 +128,13 @@ def _fill(path: Path, text: str) -> None:
     path.chmod(0o666 & ~umask)
 
 
+def _remove(temporaries: Iterable[Path]) -> None:
+    """One that cannot be removed stays: what was asked for is done, or undone, all the same."""
+    for path in temporaries:
+        with contextlib.suppress(OSError):
+            path.unlink(missing_ok=True)
+
+
 def _exchange(staged: list[Path], places: list[Path]) -> None:
     """Rename each staged file into its place; if one cannot be, put back what was there before."""
     before: dict[Path, Path] = {}
@@ -149,5 +155,4 @@ def _exchange(staged: list[Path], places: list[Path]) -> None:
                 place.unlink(missing_ok=True)
         raise
     finally:
-        for copy in before.values():
-            copy.unlink(missing_ok=True)
+        _remove(before.values())
