@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commandline import FILES, ROOT, SMALL, SQGEN, STEM, built, shell, tree
+from commandline import FILES, ROOT, SMALL, SQGEN, STEM, Call, built, shell, tree
 from faults import texts
 
 from sqgen import answers, files, record
@@ -213,6 +213,27 @@ def test_ctrl_c_at_any_time_ends_it_with_one_word(tmp_path: Path, line: str) -> 
 def _folder(path: Path) -> Path:
     path.mkdir()
     return path
+
+
+@pytest.mark.parametrize("at", [1, 2, 3])
+def test_ctrl_c_right_behind_a_rename_leaves_no_mixture(
+    sqgen: Call, here: Path, monkeypatch: pytest.MonkeyPatch, at: int
+) -> None:
+    calls, replace = iter(range(1, 100)), Path.replace
+
+    def interrupted(self: Path, target: Path) -> Path:
+        found = replace(self, target)
+        if next(calls) == at:
+            os.kill(os.getpid(), signal.SIGINT)
+        return found
+
+    (here / "out").mkdir()
+    for name in FILES:
+        (here / "out" / name).write_text("old")
+    monkeypatch.setattr(Path, "replace", interrupted)
+    assert (sqgen(SMALL).code, signal.getsignal(signal.SIGINT)) == (Exit.STOPPED, signal.default_int_handler)
+    texts_now = texts(here)
+    assert len(texts_now) == 3 and "old" not in texts_now.values()
 
 
 LOADING = """

@@ -140,7 +140,7 @@ def _main(symbol: str, limbs: int, calls: Sequence[tuple[int, ...]], board: Boar
 
 def _build(folder: Path, board: Board) -> None:
     """Make `firmware.elf`, with all warnings."""
-    command = [sys.executable, "-m", "ziglang", "cc", "-target", "thumb-freestanding-eabi", f"-mcpu={board.cpu}"]
+    command = [sys.executable, "-P", "-m", "ziglang", "cc", "-target", "thumb-freestanding-eabi", f"-mcpu={board.cpu}"]
     command += ["-Wall", "-Wextra", "-Werror", "-O1", "-fno-sanitize=all", "-ffreestanding", "-nostdlib"]
     command += ["-T", "link.ld", "main.c", "kernel.S", "-o", "firmware.elf"]
     done = subprocess.run(command, cwd=folder, capture_output=True, encoding="utf-8", errors="replace", check=False)
