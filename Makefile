@@ -3,6 +3,7 @@
 # make sim   only the tests against the outside simulators.
 # make lowest  a few tests with the oldest dependencies that pyproject.toml allows.
 # make lock  requirements/ anew: the versions, with hashes, that CI installs.
+# make reproduce  all kernels whose parameters were searched for, by every Python there is: the same code?  Takes minutes.
 # make sweep every method at every size up to 256 bits, proved and run in the simulator; takes minutes.
 
 PYTHON ?= python3
@@ -11,7 +12,7 @@ BIN    := $(VENV)/bin
 LOCK   := --quiet --upgrade --universal --python-version 3.11 --generate-hashes --custom-compile-command 'make lock'
 APT    := gcc libc6-dev gcc-avr avr-libc binutils-avr libsimavr-dev libelf-dev qemu-system-misc binutils-arm-none-eabi qemu-system-arm mspdebug
 
-.PHONY: run test sim answers search-avr search-arm results pictures mutate sweep clean
+.PHONY: run test sim answers search-avr search-arm results pictures mutate sweep reproduce clean
 
 run: $(VENV)/installed
 	$(BIN)/sqgen --isa avr --bits 192 --method sbd
@@ -52,6 +53,13 @@ search-arm: $(VENV)/installed  # the same for Cortex-M; hours
 	$(BIN)/pip install --quiet --editable '.[search]'
 	$(BIN)/python -m sqgen.isa.arm_anneal --least 64 --most 128 --steps 1000000
 	$(BIN)/python -m sqgen.isa.arm_anneal --least 160 --most 256 --rounds 4 --steps 2000000
+
+# 3.11 and later, as pyenv keeps them or as they lie on the path.
+PYTHONS ?= $(BIN)/python $(filter-out %/$(shell $(PYTHON) -c 'import platform; print(platform.python_version())')/bin/python,\
+             $(wildcard $(HOME)/.pyenv/versions/3.1[1-9]*/bin/python) $(wildcard /usr/bin/python3.1[2-9]))
+
+reproduce: $(VENV)/tested-with
+	$(BIN)/python tools/reproduce.py $(foreach python,$(PYTHONS),--python $(python))
 
 mutate: $(VENV)/tested-with packages  # every single-instruction change of more and larger kernels; takes minutes
 	$(BIN)/python -m pytest -n auto -m mutate
