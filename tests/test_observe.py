@@ -26,6 +26,7 @@ RUNS = 8
 # X points into r, as far in as the lowest bits of a say.
 INDEX = "movw r26, r24\n movw r30, r22\n ld r0, Z\n ldi r31, 7\n and r0, r31\n add r26, r0\n adc r27, r1"
 # Lines put before a right 8-limb squaring on AVR (r in r25:r24, a in r23:r22; X, Z, r0 are free), and what is seen.
+# .word 0xf008 is brcs over one instruction, 0xf010 over two: with a label a linker would have to fill it in.
 FIRST = {
     "nop": "cycles, not",
     "movw r30, r22\n ldd r0, Z+8": "reads the byte at a +8",
@@ -34,8 +35,8 @@ FIRST = {
     "movw r30, r24\n sbiw r30, 1\n st Z, r1": "writes the byte at",
     "movw r30, r22\n st Z, r1": "writes the byte at a +0",
     "inc r7": "changes r7",
-    "movw r30, r22\n ld r0, Z\n lsr r0\n brcs .+4\n nop\n nop": "depends on the operands",
-    "movw r30, r22\n ld r0, Z\n lsr r0\n brcs .+2\n nop": "which instructions are executed depends on the operands",
+    "movw r30, r22\n ld r0, Z\n lsr r0\n .word 0xf010\n nop\n nop": "depends on the operands",
+    "movw r30, r22\n ld r0, Z\n lsr r0\n .word 0xf008\n nop": "which instructions are executed depends on the operands",
     f"{INDEX}\n ld r0, X": "which addresses are touched depends on the operands",
     f"{INDEX}\n st X, r0": "which addresses are touched depends on the operands",
 }

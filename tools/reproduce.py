@@ -97,7 +97,8 @@ def homes(which: Isa) -> list[Core]:
     """The cores that the files of answers are for."""
     cores = [which.core(name) for name in dict.fromkeys(c.answers or which.default_core for c in which.cores.values())]
     able = [core for each in cores for core in (each, which.at_any_time(each))]
-    return [core for core in able if answers.path(which, core).is_file()]
+    by_file = {answers.path(which, core): core for core in reversed(able)}  # a core that has no slower time is itself
+    return [core for path, core in reversed(by_file.items()) if path.is_file()]
 
 
 def code(job: Job) -> bytes:
