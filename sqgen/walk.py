@@ -6,6 +6,7 @@ buffer or the stack, no secret to reach a branch or an address, and the stack to
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 
 from . import bus, turns
@@ -138,6 +139,7 @@ class Walk:
                     self.allowed(instr)
                     self.seen.add(at)
                 following: int | None = at + instr.insn.size
+                devices = copy.copy(state.bus)  # an instruction that splits begins once more in each case
                 if state.bus:
                     self.tick(state.bus, state, instr)
                 if state.conditions:
@@ -149,6 +151,7 @@ class Walk:
                     if self.turns and instr.insn.frame:
                         returned(state)
             except Split as split:
+                state.bus = devices
                 return split.atom, at
             except (Refused, bus.Misuse) as refused:
                 raise self.failure(at, str(refused)) from None
