@@ -50,7 +50,8 @@ search-arm: $(VENV)/installed  # the same for Cortex-M; hours
 	$(BIN)/python -m sqgen.isa.arm_anneal --least 64 --most 128 --steps 1000000
 	$(BIN)/python -m sqgen.isa.arm_anneal --least 160 --most 256 --rounds 4 --steps 2000000
 
-mutate: $(VENV)/tested-with packages  # every single-instruction change of more and larger kernels; takes minutes
+mutate: $(VENV)/tested-with packages  # every change of an instruction, of many kernels; an hour, and may be broken off
+	$(BIN)/python tools/mutate.py
 	$(BIN)/python -m pytest -n auto -m mutate
 
 sweep: $(VENV)/tested-with packages  # every method at every size up to 256 bits; takes minutes

@@ -59,6 +59,11 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: bool
     return "\n".join(line.rstrip() for line in buffer.getvalue().splitlines()).strip("\n") + "\n"
 
 
+def plain_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table of numbers for tools beside the program."""
+    return _table(heads, rows, numbers=True)
+
+
 def job(contract: Contract, core: Core) -> str:
     """`256-bit squaring for atmega128`."""
     return f"{contract.limbs * contract.isa.limb_bits}-bit {OPERATION[contract.op]} for {core.name}"
