@@ -52,6 +52,7 @@ search-arm: $(VENV)/installed  # the same for Cortex-M; hours
 
 mutate: $(VENV)/tested-with packages  # every change of an instruction, of many kernels; an hour, and may be broken off
 	$(BIN)/python tools/mutate.py
+	$(BIN)/python tools/mutate_tables.py
 	$(BIN)/python -m pytest -n auto -m mutate
 
 sweep: $(VENV)/tested-with packages  # every method at every size up to 256 bits; takes minutes

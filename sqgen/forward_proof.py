@@ -14,7 +14,7 @@ from .bus import Misuse
 from .contract import Contract
 from .encode import DecodeError
 from .forward import Machine, Refused, Touch, Trace
-from .forward_sums import Fork, Impossible
+from .forward_sums import MOST_KEPT, MOST_WORK, WORK, Fork, Impossible, TooMuch
 from .table import Core
 from .timing import price
 
@@ -48,6 +48,7 @@ def prove_forward(
     `branches`: its path may depend on operands.  Where it cannot be shown at first, then perhaps with every mask known
     that is added to something: the carry of a number with its sign is one or none by what the sign is.
     """
+    WORK.left, WORK.kept = MOST_WORK, MOST_KEPT
     first = _walked(Machine(image, contract, core, entry, branches=branches))
     return first if first.proved else _walked(Machine(image, contract, core, entry, masks=True, branches=branches))
 
@@ -68,8 +69,9 @@ def _walked(machine: Machine) -> ForwardVerdict:
         except Impossible:
             if not machine.assumed:
                 return ForwardVerdict(False, f"0x{machine.at:04x}: ranges contradict each other", len(ended))
-        except (Refused, DecodeError, Misuse) as error:
-            return ForwardVerdict(False, f"0x{machine.at:04x}: {error}", len(ended))
+        except (Refused, DecodeError, Misuse, TooMuch) as error:
+            why = error.args[0] if error.args else "more terms than this proof can hold"
+            return ForwardVerdict(False, f"0x{machine.at:04x}: {why}", len(ended))
         else:
             ended.append(machine.trace)
             written |= machine.written
