@@ -60,6 +60,7 @@ class Machine:
         self.limb_bytes = isa.limb_bits // 8
         self.opaque = {isa.slots[name] for name in isa.opaque}
         self.limbs = Limbs(isa.limb_bits * isa.address_limbs, masks=masks)
+        self.limbs.longest = 4 * contract.modulus.bit_length() + 1024  # no factor of a kernel's is as long
         self.slots = [self.unknown(width) for width in isa.widths]
         self.memory: dict[Place, Value] = {}
         self.bus = connect(isa, core, alone=contract.alone)

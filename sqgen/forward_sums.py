@@ -103,6 +103,7 @@ class Limbs:
         self.names: dict[frozenset[tuple[Monomial, Fraction | int]], int] = {}  # sums that were made a limb
         self.factors: dict[int, int] = {}  # limb -> an atom of the same value, to be multiplied
         self.pivots: dict[int, Sum] = {}  # atom -> what it equals, over atoms that are no pivots
+        self.longest = 1 << 20  # bits of a factor at most
         self.bases: dict[int, str] = {}  # atom -> the buffer that it is the address of
         self.masks = masks  # whether a mask that is added to something forks the walk, too
 
@@ -112,6 +113,11 @@ class Limbs:
         if form is not None:
             self.forms[len(self.ranges) - 1] = form
             WORK.kept -= len(form)
+            if any(
+                max(factor.numerator.bit_length(), factor.denominator.bit_length()) > self.longest
+                for factor in form.values()
+            ):
+                raise TooMuch
         return len(self.ranges) - 1
 
     def value(self, parts: Sum, low: int, high: int) -> Value:

@@ -23,6 +23,7 @@ from .table import Core
 
 STEPS = 1_000_000  # instructions walked at most, in all cases together
 STEPS_BESIDE = 4096  # instructions that a case may take beside those for products
+NESTED = 64  # calls that have not returned, at most
 LOOK_AHEAD = 64  # instructions looked at to see whether a carry is dropped
 
 
@@ -276,6 +277,8 @@ class Walk:
 
     def call(self, state: State, target: int, following: int) -> int:
         """Where a call goes on: in its function, or behind it where a lemma says what that does."""
+        if len(state.calls) >= NESTED:
+            raise Refused(f"calls that do not return are more than {NESTED}; perhaps a function calls itself")
         if self.told(state, target):
             return following
         called(state)
