@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from arm import arm
+from arm import made as arm_made
 from msp430 import made, msp430, of
 
 from sqgen.contract import Contract
@@ -14,7 +15,8 @@ from sqgen.forward import Machine
 from sqgen.forward_sums import Fork
 from sqgen.lemmas import Lemmas
 from sqgen.linear import Form
-from sqgen.prove import _Proof
+from sqgen.mutants import NUMBER, changes
+from sqgen.prove import _Proof, prove
 from sqgen.symbolic import Split, State
 from sqgen.timing import cost
 
@@ -68,3 +70,17 @@ def test_a_split_takes_no_time_of_a_device(monkeypatch: pytest.MonkeyPatch) -> N
     spent = state.bus.end
     assert proof.walk(state, found[1]) == found
     assert state.bus.end == spent, "time passes when an instruction is begun again"
+
+
+def test_a_stack_pointer_a_byte_off_is_refused() -> None:
+    """Found by `tools/mutate.py`: it was counted in whole limbs."""
+    isa = arm()
+    kernel = arm_made("sqr", 64, "karatsuba-squaring")
+    image, core = kernel.compiled.image, kernel.spec.core
+    changed = [
+        change.apply(image)
+        for change in changes(isa, image)
+        if change.how == NUMBER and change.old[0].insn.name in ("ldr_pop", "str_push")
+    ]
+    assert changed
+    assert not any(prove(code, kernel.spec.contract, core).proved for code in changed)

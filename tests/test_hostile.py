@@ -58,7 +58,8 @@ def test_code_that_is_no_kernel_is_refused_in_one_line(
 def random_code(which: Isa, rng: random.Random) -> bytes:
     """Instructions of a few kinds, then perhaps a return."""
     insns = list(which.insns.values())
-    few, code = rng.sample(insns, rng.randint(3, 30)), []
+    few = rng.sample(insns, rng.randint(3, 30))
+    code: list[Instr] = []
     while len(code) < 40:
         insn = rng.choice(few)
         if insn.control and rng.random() < 0.9:
@@ -88,9 +89,14 @@ def test_no_code_at_all_breaks_a_proof_or_a_run(name: str) -> None:
 
 def test_the_second_proof_gives_up_where_numbers_grow_beyond_any_kernel() -> None:
     """What is squared and shifted again and again has factors of ever more bits."""
-    lines = [("ldi", "r16", 3), ("movw", "r30", "r24"), ("movw", "r26", "r22"), ("ld_xp", "r2")]
+    lines: list[tuple[str | int, ...]] = [
+        ("ldi", "r16", 3),
+        ("movw", "r30", "r24"),
+        ("movw", "r26", "r22"),
+        ("ld_xp", "r2"),
+    ]
     lines += [("mul", "r2", "r2"), ("mov", "r2", "r1")] * 400
-    code = assemble([Instr(avr().insns[str(name)], tuple(operands)) for name, *operands in [*lines, ("ret",)]])
+    code = assemble([Instr(avr().insns[str(each[0])], each[1:]) for each in [*lines, ("ret",)]])
     found = prove_forward(code, contract("sqr", 2), core())
     assert not found.proved
 
@@ -153,9 +159,10 @@ def test_memory_that_is_not_its_own_is_refused_by_both_proofs(lines: list[tuple[
 # ---- files ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "command", ["prove {} --isa avr --bits 64", "verify k.json {}", "check {} --isa avr --bits 64"]
-)
+COMMANDS = ["prove {} --isa avr --bits 64", "verify k.json {}", "check {} --isa avr --bits 64"]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
 def test_what_is_no_object_is_refused(refused: Callable[..., str], here: Path, command: str) -> None:
     (here / "k.json").write_text(manifest())
     part = built(source(), here / "k.o")
