@@ -66,7 +66,9 @@ matrix: $(VENV)/tested-with packages
 reproduce: $(VENV)/tested-with
 	$(BIN)/python tools/reproduce.py --most 128 $(foreach python,$(PYTHONS),--python $(python))
 
-mutate: $(VENV)/tested-with packages  # every single-instruction change of more and larger kernels; takes minutes
+mutate: $(VENV)/tested-with packages  # every change of an instruction, of many kernels; an hour, and may be broken off
+	$(BIN)/python tools/mutate.py
+	$(BIN)/python tools/mutate_tables.py
 	$(BIN)/python -m pytest -n auto -m mutate
 
 sweep: $(VENV)/tested-with packages  # every method at every size up to 256 bits; takes minutes

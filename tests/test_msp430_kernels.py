@@ -19,7 +19,7 @@ from sqgen.contract import Contract
 from sqgen.encode import Instr, assemble, decode, encode
 from sqgen.errors import Exit, UserError
 from sqgen.explain import explain
-from sqgen.forward import prove_forward
+from sqgen.forward_proof import prove_forward
 from sqgen.interpret import call, operands, trace
 from sqgen.oracles import mspdebug
 from sqgen.oracles.mspdebug_judge import _Judge
