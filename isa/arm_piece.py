@@ -16,7 +16,7 @@ from sqgen.plan import Difference, Part, Plan, Recombine
 from .arm_digits import VECTORS, Limbs, form, limbs_of, pairs
 from .arm_scan import Scan
 from .arm_thirds import Thirds
-from .arm_values import Values
+from .arm_values import Values, flat
 
 IN_REGISTERS = 4  # limbs of an operand
 AT_ONCE = 4  # limbs that are stored or pushed at a time, at most
@@ -29,7 +29,9 @@ class Piece:
 
     def __init__(self, plan: Plan) -> None:
         self.plan, self.values = plan, Values()
-        self.spans: list[tuple[Plan, int, int]] = []  # parts formed in registers, and their units from one to another
+        self.spans: list[
+            tuple[Plan, int, int]
+        ] = []  # parts formed in registers, and their operations from one to another
         self.r = self.values.new()
         self.pointers = {name: self.values.new() for name in plan.operands}
         self.entry = dict(zip((self.r, *self.pointers.values()), ARGUMENTS, strict=False))  # their registers
@@ -44,10 +46,10 @@ class Piece:
             Staged(self).all()
 
     def form(self, plan: Plan, operands: Mapping[str, Limbs]) -> list[int]:
-        """The limbs of a part, or of all, whose units are remembered."""
-        first = len(self.values.units)
+        """The limbs of a part, or of all, whose operations are remembered."""
+        first = len(flat(self.values.units))
         found = form(self.values, plan, operands)
-        self.spans.append((plan, first, len(self.values.units)))
+        self.spans.append((plan, first, len(flat(self.values.units))))
         return found
 
     def load(self, name: str, count: int) -> list[int]:
