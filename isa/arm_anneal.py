@@ -9,15 +9,15 @@ operation comes all that it needs, whatever of that is drawn first before the ot
 of these the cheapest go on for a while, and the best one to the end.
 
 Each size is written when something better is found, so the search may be broken off.  Seed, rounds, steps and the
-answers that are there decide what is found.  With numba installed (`pip install sqgen[search]`) it is a hundred times as
-fast, and finds the same.
+answers that are there decide what is found.  With numba installed (`pip install sqgen[search]`) it is a hundred times
+as fast, and finds the same.
 """
 
 from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import click
@@ -175,7 +175,8 @@ def search(
         own = seed * 1000003 + number * 7919
         start, tried = best.numbers, None
         if number % TURNS:
-            for start in problem.begun(registers, steps, own):
+            for begun in problem.begun(registers, steps, own):
+                start = begun
                 yield least, best
         for found in problem.round(start, registers, steps, HEATS[number % len(HEATS)], own):
             if found != tried:

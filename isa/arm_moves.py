@@ -1,4 +1,4 @@
-# ruff: noqa: PLR0912, PLR0917  (what numba compiles are long functions on arrays, without objects)
+# ruff: noqa: PLR0917  (what numba compiles are long functions on arrays, without objects)
 """Simulated annealing of the order of operations, for `arm_anneal`, on the tables of `arm_price`.
 
 What moves is an operation, or a chain that hands on the carry with all that stands between its operations, or some of

@@ -1,6 +1,6 @@
 # ruff: noqa: PLR0912, PLR0915, PLR0917  (what numba compiles are long functions on arrays, without objects)
-"""What an order of operations costs: the beam of `arm_fit` once more, on tables of numbers and without what it remembers, so
-that numba, where it is installed, makes machine code of it.
+"""What an order of operations costs: the beam of `arm_fit` once more, on tables of numbers and without what it
+remembers, so that numba, where it is installed, makes machine code of it.
 
 Only searches use this.  Both give the same cycles for the same order; without numba this one is no faster.
 A state is a row: cycles, a hash of what is where, how many values are in low registers, in high ones, on the stack,
