@@ -240,7 +240,7 @@ def improve(plan: Plan, rounds: int, steps: int, seed: int) -> None:
 
 
 def proved(plan: Plan, order: Order) -> bool:
-    """Whether the proof, which does not see through all orders, succeeds for this one, and where it is a function."""
+    """Whether the proof succeeds for this order, and where it is a function."""
     rows, title = arm_orders.known(), arm_orders.name(plan)
     before_it = dict(rows)
     rows[title] = order
