@@ -20,7 +20,6 @@ from .arm_piece import Piece
 from .arm_values import Operation, before, in_order
 
 FILE = "arm-orders.toml"
-SMALL = 2  # limbs of a product whose order is not taken for parts: the proof does not see through it there
 
 
 @dataclass(frozen=True)
@@ -77,7 +76,7 @@ def order(piece: Piece) -> list[int]:
         return list(own.units)
     whole = list(range(len(piece.values.units)))
     for part, first, last in piece.spans:
-        inner = inside(part, last - first) if part.limbs > SMALL or part.op == "sqr" else ()
+        inner = inside(part, last - first)
         if inner:
             whole[first:last] = [first + at for at in inner]
     return whole
