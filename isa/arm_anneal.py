@@ -38,7 +38,7 @@ from .arm_cells import LIMB_BITS
 from .arm_fit import NEVER, Fit
 from .arm_moves import annealed
 from .arm_orders import Order
-from .arm_piece import IN_REGISTERS, Piece
+from .arm_piece import Piece
 from .arm_values import before, chains, cycles, flat, touches
 
 ISA, CORE = "arm", "cortex-m0"
@@ -245,7 +245,7 @@ def proved(plan: Plan, order: Order) -> bool:
     before_it = dict(rows)
     rows[title] = order
     try:
-        for limbs in (plan.limbs, 2 * plan.limbs) if plan.limbs > IN_REGISTERS else (plan.limbs,):
+        for limbs in (plan.limbs, 2 * plan.limbs) if plan.limbs > arm_small.IN_REGISTERS else (plan.limbs,):
             make(spec(ISA, LIMB_BITS * limbs, op=plan.op, core=CORE))
     except UserError:
         return False

@@ -20,7 +20,6 @@ from .arm_piece import Piece
 from .arm_values import Operation, before, chains, flat, touches
 
 FILE = "arm-orders.toml"
-SMALL = 2  # limbs of a product whose order is not taken for parts: the proof does not see through it there
 
 
 @dataclass(frozen=True)
@@ -85,7 +84,7 @@ def order(piece: Piece) -> list[int]:
         return list(own.numbers)
     whole = list(range(len(flat(piece.values.units))))
     for part, first, last in piece.spans:
-        inner = inside(part, last - first) if part.limbs > SMALL or part.op == "sqr" else ()
+        inner = inside(part, last - first)
         if inner:
             whole[first:last] = [first + at for at in inner]
     return whole
