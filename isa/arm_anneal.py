@@ -1,17 +1,23 @@
-"""The search for orders of the units of pieces on cores without long multiplication: simulated annealing.
+"""The search for orders of the operations of pieces on cores without long multiplication: simulated annealing.
 
-    python -m sqgen.isa.arm_anneal --least 64 --most 256 --rounds 4 --steps 200000
+    python -m sqgen.isa.arm_anneal --least 64 --most 256 --rounds 12 --steps 400000
 
-A unit, or some neighbours, move to another place to which they may; the price is what `arm_fit` finds.  Rounds begin at
-the order that is known, with the numbers of registers in turn, from hot to cool; each size is written when something
-better is found, so the search may be broken off.  Seed, rounds, steps and the answers that are there decide what is
-found.  With numba installed (`pip install sqgen[search]`) it is a hundred times as fast, and finds the same.
+An operation, or a chain that hands on the carry, or some neighbours, move to another place to which they may; the price
+is what `arm_fit` finds.  What such moves hardly change is which part is formed before which.  So rounds take turns: one
+begins at the order that is known, the next ones at orders by chance, each made from the end to the beginning: before an
+operation comes all that it needs, whatever of that is drawn first before the others, with all that this needs.  Of many
+of these the cheapest go on for a while, and the best one to the end.
+
+Each size is written when something better is found, so the search may be broken off.  Seed, rounds, steps and the
+answers that are there decide what is found.  With numba installed (`pip install sqgen[search]`) it is a hundred times
+as fast, and finds the same.
 """
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import click
@@ -32,88 +38,128 @@ from .arm_cells import LIMB_BITS
 from .arm_fit import NEVER, Fit
 from .arm_moves import annealed
 from .arm_orders import Order
-from .arm_piece import IN_REGISTERS, Piece
-from .arm_values import before, cycles, in_order
+from .arm_piece import Piece
+from .arm_values import before, chains, cycles, flat, touches
 
 ISA, CORE = "arm", "cortex-m0"
-HEATS = (3.0, 3.0, 1.2, 0.6)  # cycles that a step may lose, at first, in rounds that take turns
+HEATS = (3.0, 2.0, 1.2)  # cycles that a step may lose, at first, in rounds that take turns
 COLD = 0.2
-WIDTHS = (1, 2, 4)  # states of the beam; rounds follow the first two numbers, what they find is tried with all
-REACH = 80  # units that a move passes over, at most
+WIDTHS = (1, 2, 4)  # states of the beam; the search follows the first number, what it finds is tried with all
+REACH = 160  # operations that a move passes over, at most
 CHUNKS = 20  # of a round, between which the bar moves
+TURNS = 4  # rounds of which one begins at what is known
+DRAWN, CHOSEN = 400, 6  # orders by chance in a round, and those that go on for a chunk or some
+TRIAL = 4  # chunks of theirs
 TEXT = 120  # characters in a line of the answers' file
-HEAD = "# Orders of the units of pieces on cores without long multiplication: isa/arm_anneal.py found them.\n"
+HEAD = "# Orders of the operations of pieces on cores without long multiplication: isa/arm_anneal.py found them.\n"
 
 
 @dataclass(frozen=True)
-class Setting:
-    """How many registers there are, how many states are followed, and where the round begins to cool."""
+class Registers:
+    """How many low and high registers there are."""
 
     low: int
     high: int
-    width: int
-    hot: float
 
 
 class Problem:
-    """A piece whose units are put in order."""
+    """A piece whose operations are put in order."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan, self.piece = plan, Piece(plan)
         values = self.piece.values
-        self.table = arm_price.Table(values.units, values.constants, values.count)
-        self.before = np.zeros((len(values.units),) * 2, np.bool_)
-        for unit, others in enumerate(before(values.units)):
-            self.before[unit, list(others)] = True
-        self.own = sum(cycles(op) for unit in values.units for op in unit)
-
-    def setting(self, number: int, best: Order) -> Setting:
-        """Of a round: first all numbers of registers, then the best ones, with other heats and widths in turn."""
-        choices = [(low, len(high)) for low, high in arm_small.Module(()).choices(self.plan, "")]
-        if number < len(choices):
-            return Setting(*choices[number], WIDTHS[0], HEATS[0])
-        turn = number - len(choices)
-        return Setting(best.low, best.high, WIDTHS[turn % 2], HEATS[turn % len(HEATS)])
+        self.ops = flat(values.units)
+        self.needs = before(values.units)
+        self.table = arm_price.Table(self.ops, values.constants, values.count)
+        self.before = np.zeros((len(self.ops),) * 2, np.bool_)
+        for number, others in enumerate(self.needs):
+            self.before[number, list(others)] = True
+        self.chain = np.array([[number, number] for number in range(len(self.ops))], np.int64)
+        for chain in chains(values.units):
+            self.chain[chain] = chain[0], chain[-1]
+        self.free = np.array([not touches(op) for op in self.ops])
+        self.entry = np.array(list(self.piece.entry), np.int64)
+        self.own = sum(cycles(op) for op in self.ops)
+        self.choices = [Registers(low, len(high)) for low, high in arm_small.Module(()).choices(plan, "")]
 
     def cost(self, order: Order) -> int:
         """Cycles without the frame, NEVER if the registers do not suffice."""
-        operations = list(in_order(self.piece.values.units, order.units))
-        values = self.piece.values
-        fitted = Fit(operations, values.constants, list(self.piece.entry), order.low, order.high).run(order.width)
+        operations = [self.ops[number] for number in order.numbers]
+        fitted = Fit(operations, self.piece.values.constants, list(self.piece.entry), order.low, order.high).run(
+            order.width
+        )
         if fitted is None:
             return NEVER
         high = (*arm_small.FREE, *arm_small.SAVED)[: order.high]
         return self.own + fitted.cost + arm_small.saving(order.low, high)
 
+    def widths(self, numbers: tuple[int, ...], registers: Registers) -> Order:
+        """The order with the width of the beam that is best for it."""
+        return min((Order(numbers, registers.low, registers.high, width) for width in WIDTHS), key=self.cost)
+
     def known(self) -> Order:
         """The order to begin with, with the registers that are best for it."""
-        units = tuple(arm_orders.order(self.piece))
+        numbers = tuple(arm_orders.order(self.piece))
         own = arm_orders.found(self.plan, self.piece)
-        tried = [
-            Order(units, low, len(high), width)
-            for low, high in arm_small.Module(()).choices(self.plan, "")
-            for width in WIDTHS
-        ]
-        return own or min(tried, key=self.cost)
+        return own or min((self.widths(numbers, registers) for registers in self.choices), key=self.cost)
 
-    def round(self, start: Order, setting: Setting, steps: int, seed: int) -> Iterator[Order]:
+    def drawn(self, rng: random.Random) -> tuple[int, ...]:
+        """An order by chance: all that an operation needs is before it, one after the other."""
+        units = self.piece.values.units
+        unit = [number for number, each in enumerate(units) for _ in each]
+        first = [unit.index(number) for number in range(len(units))]
+        needs = [
+            {unit[other] for at in range(first[u], first[u] + len(each)) for other in self.needs[at]} - {u}
+            for u, each in enumerate(units)
+        ]
+        keys = [rng.random() for _ in units]
+        found: dict[int, None] = {}
+        waiting = list(range(len(units)))
+        while waiting:
+            last = waiting[-1]
+            more = sorted((other for other in needs[last] if other not in found), key=keys.__getitem__)
+            if more:
+                waiting.append(more[0])
+            else:
+                found.setdefault(waiting.pop())
+        return tuple(at for u in found for at in range(first[u], first[u] + len(units[u])))
+
+    def anneal(
+        self, numbers: tuple[int, ...], registers: Registers, steps: int, heats: tuple[float, float], seed: int
+    ) -> tuple[int, tuple[int, ...], tuple[int, ...]]:
+        """(cycles of moves, the best order, the last one); NEVER if the registers do not suffice."""
+        order, table = np.array(numbers, np.int64), self.table
+        found = order.copy()
+        _, cost = annealed(
+            order, found, self.before, self.chain, self.free, self.entry, table.ops, table.constant, table.used,
+            table.hashes, registers.low, registers.high, WIDTHS[0], steps, *heats, REACH,
+            np.array([1 + seed % 2147483646], np.int64),
+        )  # fmt: skip
+        return (NEVER if cost < 0 else cost), tuple(found.tolist()), tuple(order.tolist())
+
+    def begun(self, registers: Registers, steps: int, seed: int) -> Iterator[tuple[int, ...]]:
+        """The best of some orders by chance that went on for a while; it comes last."""
+        rng = random.Random(seed)
+        many = [self.drawn(rng) for _ in range(DRAWN)]
+        cheap = sorted(many, key=lambda each: self.anneal(each, registers, 0, (1.0, 1.0), 1)[0])[:CHOSEN]
+        best: tuple[int, tuple[int, ...]] | None = None
+        for number, each in enumerate(cheap):
+            cost, found, _ = self.anneal(each, registers, steps * TRIAL // CHUNKS, (HEATS[1], COLD), seed + number)
+            if cost < NEVER and (best is None or cost < best[0]):
+                best = cost, found
+            yield best[1] if best else each
+
+    def round(
+        self, start: tuple[int, ...], registers: Registers, steps: int, hot: float, seed: int
+    ) -> Iterator[tuple[int, ...]]:
         """The best order so far, each time that some steps are done."""
-        table, state = self.table, np.array([1 + seed % 2147483646], np.int64)
-        units = np.array(start.units, np.int64)
-        best, entry = units.copy(), np.array(list(self.piece.entry), np.int64)
-        least = NEVER
+        least, best, order = NEVER, start, start
         for chunk in range(CHUNKS):
-            heats = [setting.hot * (COLD / setting.hot) ** (at / CHUNKS) for at in (chunk, chunk + 1)]
-            found = best.copy()
-            _, cost = annealed(
-                units, found, self.before, entry, table.spans, table.ops, table.constant, table.used, table.hashes,
-                setting.low, setting.high, setting.width, steps // CHUNKS, heats[0], heats[1], REACH, state,
-            )  # fmt: skip
-            if cost < 0:
-                return
+            heats = tuple(hot * (COLD / hot) ** (at / CHUNKS) for at in (chunk, chunk + 1))
+            cost, found, order = self.anneal(order, registers, steps // CHUNKS, heats, seed + chunk)
             if cost < least:
                 least, best = cost, found
-            yield Order(tuple(best.tolist()), setting.low, setting.high, setting.width)
+            yield best
 
 
 def search(
@@ -125,14 +171,20 @@ def search(
     least = problem.cost(best)
     yield least, best
     for number in range(rounds):
-        tried: Order | None = None
-        for order in problem.round(best, problem.setting(number, best), steps, seed * 1000003 + number * 7919):
-            ways = [replace(order, width=width) for width in WIDTHS if order != tried]
-            cheapest = min(ways, key=problem.cost, default=best)
-            cost = problem.cost(cheapest)
-            if cost < least and accepts(plan, cheapest):
-                least, best = cost, cheapest
-            tried = order
+        registers = problem.choices[number] if number < len(problem.choices) else Registers(best.low, best.high)
+        own = seed * 1000003 + number * 7919
+        start, tried = best.numbers, None
+        if number % TURNS:
+            for begun in problem.begun(registers, steps, own):
+                start = begun
+                yield least, best
+        for found in problem.round(start, registers, steps, HEATS[number % len(HEATS)], own):
+            if found != tried:
+                order = problem.widths(found, registers)
+                cost = problem.cost(order)
+                if cost < least and accepts(plan, order):
+                    least, best = cost, order
+            tried = found
             yield least, best
 
 
@@ -143,18 +195,18 @@ def stored(key: str, order: Order) -> None:
     for each in sorted(rows, key=lambda each: (each[:3], int(each[3:]))):
         row = rows[each]
         text.append(f"\n[{each}]\nlow = {row.low}\nhigh = {row.high}\nwidth = {row.width}\n")
-        text.append(f'units = """\n{filled(row.units)}\n"""\n')
+        text.append(f'numbers = """\n{filled(row.numbers)}\n"""\n')
     write_all(folder("schedules") / "answers", {arm_orders.FILE: "".join(text)})
     arm_orders.known.cache_clear()
 
 
-def filled(units: tuple[int, ...]) -> str:
+def filled(numbers: tuple[int, ...]) -> str:
     """Numbers in lines."""
     lines = [""]
-    for unit in map(str, units):
-        if len(lines[-1]) + len(unit) + 1 > TEXT:
+    for number in map(str, numbers):
+        if len(lines[-1]) + len(number) + 1 > TEXT:
             lines.append("")
-        lines[-1] += f" {unit}" if lines[-1] else unit
+        lines[-1] += f" {number}" if lines[-1] else number
     return "\n".join(lines)
 
 
@@ -166,7 +218,7 @@ def filled(units: tuple[int, ...]) -> str:
 @click.option("--steps", type=click.IntRange(CHUNKS), default=200000, show_default=True, help="Moves in each round.")
 @click.option("--seed", type=int, default=1, show_default=True, help="Of the chance.")
 def main(**asked: Any) -> None:
-    """Look for better orders of units for cores without long multiplication, and keep them."""
+    """Look for better orders of operations for cores without long multiplication, and keep them."""
     for op in (asked["op"],) if asked["op"] else OPS:
         for limbs in range(max(2, -(-asked["least"] // LIMB_BITS)), asked["most"] // LIMB_BITS + 1):
             method, given = arm_small.preferred(op, limbs)[0]
@@ -178,7 +230,7 @@ def main(**asked: Any) -> None:
 def improve(plan: Plan, rounds: int, steps: int, seed: int) -> None:
     """Search for one piece; what is better, and proved, is written as it is found."""
     title, least = arm_orders.name(plan), NEVER
-    with Bar(title, rounds * CHUNKS) as bar:
+    with Bar(title, rounds * (CHUNKS + CHOSEN)) as bar:
         for done, (cost, order) in enumerate(search(plan, rounds, steps, seed, proved)):
             bar.update(done, f"{title}: {cost} cycles without the frame")
             if done and cost < least:
@@ -188,12 +240,12 @@ def improve(plan: Plan, rounds: int, steps: int, seed: int) -> None:
 
 
 def proved(plan: Plan, order: Order) -> bool:
-    """Whether the proof, which does not see through all orders, succeeds for this one, and where it is a function."""
+    """Whether the proof succeeds for this order, and where it is a function."""
     rows, title = arm_orders.known(), arm_orders.name(plan)
     before_it = dict(rows)
     rows[title] = order
     try:
-        for limbs in (plan.limbs, 2 * plan.limbs) if plan.limbs > IN_REGISTERS else (plan.limbs,):
+        for limbs in (plan.limbs, 2 * plan.limbs) if plan.limbs > arm_small.IN_REGISTERS else (plan.limbs,):
             make(spec(ISA, LIMB_BITS * limbs, op=plan.op, core=CORE))
     except UserError:
         return False

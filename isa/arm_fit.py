@@ -4,7 +4,9 @@ moves do, or on the stack.
 A value is written once, so a copy of it stays good: what was fetched from a high register need not be moved back.  An
 instruction that writes its result over an operand takes one whose copy is elsewhere, or that nobody needs any more, or
 else it is copied before.  Where registers do not suffice, limbs leave whose next use is far away, to a high register
-(one cycle, and one back) or to the stack (two and two).  A beam follows the best few ways through the code.
+(one cycle, and one back) or to the stack (two and two).  Where no high register is free, one is taken from a limb that
+will rest there longer: it turns out to have gone to the stack at once, so that those that rest there are the ones with
+the nearest uses.  A beam follows the best few ways through the code.
 
 Source: research/arm_kernels.md, section M0, "the tool".
 """
@@ -27,7 +29,8 @@ NEVER = 1 << 30
 
 class Event(NamedTuple):
     """`fetch` to a low register, `high` or `spill` a copy from there, `double` it in another low register, `drop` it
-    from low registers, `forget` it in high ones, `do` the operation over the value; NONE of none."""
+    from low registers, `forget` it in high ones, `do` the operation over the value; NONE of none.  While the beam runs
+    there is `turn`, too: what went to a high register goes to the stack instead."""
 
     what: str
     value: int
@@ -35,11 +38,13 @@ class Event(NamedTuple):
 
 @dataclass(frozen=True)
 class State:
-    """Which values are where before an operation, and the cycles of moves so far."""
+    """Which values are where before an operation, and the cycles of moves so far; `fresh`: those in high registers that
+    were not fetched from there."""
 
     low: frozenset[int]
     high: frozenset[int]
     stack: frozenset[int]
+    fresh: frozenset[int]
     cost: int
     events: tuple[Event, ...]
     before: State | None
@@ -71,15 +76,15 @@ class Fit:
 
     def run(self, width: int = WIDTH) -> Fitted | None:
         """The cheapest way found, None if the registers do not suffice."""
-        states = [State(self.entry, frozenset(), frozenset(), 0, (), None)]
+        states = [State(self.entry, frozenset(), frozenset(), frozenset(), 0, (), None)]
         self.next = {value: uses[0] for value, uses in self.uses.items()}
         for at, op in enumerate(self.ops):
             for value in op.reads:
                 self.next[value] = next((use for use in self.uses[value] if use > at), NEVER)
-            best: dict[tuple[frozenset[int], frozenset[int], frozenset[int]], State] = {}
+            best: dict[tuple[frozenset[int], ...], State] = {}
             for state in states:
                 for new in self.step(state, op):
-                    key = new.low, new.high, new.stack
+                    key = new.low, new.high, new.stack, new.fresh
                     if key not in best or new.cost < best[key].cost:
                         best[key] = new
             states = heapq.nsmallest(width, best.values(), key=self.rank)
@@ -90,7 +95,7 @@ class Fit:
         while last and last.before:
             steps.append(last.events)
             last = last.before
-        return Fitted(cost, tuple(reversed(steps)))
+        return Fitted(cost, turned(steps))
 
     def rank(self, state: State) -> int:
         """What was lost, and what fetching all values back will take."""
@@ -105,7 +110,7 @@ class Fit:
         for value in missing:
             cost += MOVE if value in state.high or value in self.constants else MEMORY
         events = tuple(Event("fetch", value) for value in missing)
-        low = state.low | wanted
+        low, fresh = state.low | wanted, state.fresh.difference(missing)
         dying = frozenset(value for value in wanted if self.next[value] == NEVER)
         outs = frozenset(op.writes)
         dead = frozenset(value for value in outs if value not in self.uses)
@@ -120,7 +125,11 @@ class Fit:
                 over_low = max(peak, more) - self.low
                 for left in self.leaving(low - wanted, over_low):
                     yield from self.moved(
-                        State(low, state.high, state.stack, cost, events, state), left, over, copy, (dying, outs, dead)
+                        State(low, state.high, state.stack, fresh, cost, events, state),
+                        left,
+                        over,
+                        copy,
+                        (dying, outs, dead),
                     )
 
     def leaving(self, able: frozenset[int], count: int) -> Iterator[tuple[int, ...]]:
@@ -152,7 +161,7 @@ class Fit:
             found = self.put(state, way, left)
             if found is None:
                 continue
-            high, stack, cost, events = found
+            high, stack, fresh, cost, events = found
             dying, outs, dead = after
             low = state.low.difference(left)
             events = (*events, *(Event("drop", v) for v in left), *state.events)
@@ -163,30 +172,55 @@ class Fit:
             gone = dying | (frozenset((over,)) if over != NONE and copy != "double" else frozenset())
             lost = dying & high
             events = (*events, *(Event("forget", v) for v in sorted(lost)))
-            yield State((low - gone) | (outs - dead), high - dying, stack - dying, cost, events, state.before)
+            low = (low - gone) | (outs - dead)
+            yield State(low, high - dying, stack - dying, fresh - dying, cost, events, state.before)
 
     def put(
         self, state: State, way: Sequence[tuple[str, int]], left: Sequence[int]
-    ) -> tuple[frozenset[int], frozenset[int], int, tuple[Event, ...]] | None:
-        """(high, stack, cycles, events) when values were copied to high registers or the stack; None without room."""
-        high, stack, cost = state.high, state.stack, state.cost
+    ) -> tuple[frozenset[int], frozenset[int], frozenset[int], int, tuple[Event, ...]] | None:
+        """(high, stack, fresh, cycles, events) when values were copied to high registers or the stack; None if there is
+        no room."""
+        high, stack, fresh, cost = state.high, state.stack, state.fresh, state.cost
+        here = state.before.low if state.before else frozenset[int]()  # before anything is fetched
+        fetched = {event.value for event in state.events}
         events: list[Event] = []
         for what, value in way:
             if what == "spill":
                 stack |= {value}
                 cost += MEMORY
-            else:
-                if len(high) >= self.high:
-                    here = state.before.low if state.before else frozenset()  # before anything is fetched
-                    fetched = {event.value for event in state.events}
-                    spare = [v for v in high if v in stack or (v in here and v not in left)]
-                    spare = [v for v in spare if (what, v) not in way and v not in fetched]
-                    if not spare:
-                        return None
-                    out = max(spare, key=lambda v: (self.next[v], v))
-                    high -= {out}
-                    events.append(Event("forget", out))
-                high |= {value}
-                cost += MOVE
+                events.append(Event(what, value))
+                continue
+            if len(high) >= self.high:
+                able = [v for v in high if (what, v) not in way and v not in fetched]
+                spare = [v for v in able if v in stack or (v in here and v not in left)]
+                rests = [v for v in able if v in fresh and self.next[v] > self.next[value]]
+                if not spare and not rests:
+                    return None
+                out = max(spare or rests, key=lambda v: (self.next[v], v))
+                high, fresh = high - {out}, fresh - {out}
+                if not spare:
+                    stack |= {out}
+                    cost += MEMORY - MOVE
+                events.append(Event("forget" if spare else "turn", out))
+            high, fresh = high | {value}, fresh | {value}
+            cost += MOVE
             events.append(Event(what, value))
-        return high, stack, cost, tuple(events)
+        return high, stack, fresh, cost, tuple(events)
+
+
+def turned(steps: Sequence[tuple[Event, ...]]) -> tuple[tuple[Event, ...], ...]:
+    """The events of all operations, given from the last to the first: what turns out to have gone to the stack does."""
+    waiting: set[int] = set()
+    found: list[tuple[Event, ...]] = []
+    for events in steps:
+        kept: list[Event] = []
+        for event in reversed(events):
+            if event.what == "turn":
+                waiting.add(event.value)
+            elif event.what == "high" and event.value in waiting:
+                waiting.remove(event.value)
+                kept.append(Event("spill", event.value))
+            else:
+                kept.append(event)
+        found.append(tuple(reversed(kept)))
+    return tuple(reversed(found))

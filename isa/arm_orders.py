@@ -1,8 +1,8 @@
-"""Orders of the units of a piece that keep what is needed in registers: found by search, or put together of such.
+"""Orders of the operations of a piece that keep what is needed in registers: found by search, or put together of such.
 
-`schedules/answers/arm-orders.toml` has them as numbers of units, by operation and bits, as `arm_piece` numbers them,
-with the registers and the width of `arm_fit`'s beam that they were found for.  A piece that has none of its own takes
-those of its parts.
+`schedules/answers/arm-orders.toml` has them as numbers of operations, by what is computed and bits, as `arm_piece`
+numbers them, with the registers and the width of `arm_fit`'s beam that they were found for.  A piece that has none of
+its own takes those of its parts.
 """
 
 from __future__ import annotations
@@ -17,17 +17,16 @@ from sqgen.plan import Plan
 
 from .arm_cells import LIMB_BITS
 from .arm_piece import Piece
-from .arm_values import Operation, before, in_order
+from .arm_values import Operation, before, chains, flat, touches
 
 FILE = "arm-orders.toml"
-SMALL = 2  # limbs of a product whose order is not taken for parts: the proof does not see through it there
 
 
 @dataclass(frozen=True)
 class Order:
-    """Units in order; how many low and high registers are best for them, and how many states the beam follows."""
+    """Operations in order; how many low and high registers are best for them, and how many states the beam follows."""
 
-    units: tuple[int, ...]
+    numbers: tuple[int, ...]
     low: int
     high: int
     width: int
@@ -43,48 +42,56 @@ def known() -> dict[str, Order]:
     """The orders that were found, by name."""
     path = folder("schedules") / "answers" / FILE
     return {
-        key: Order(tuple(int(number) for number in row["units"].split()), row["low"], row["high"], row["width"])
+        key: Order(tuple(int(number) for number in row["numbers"].split()), row["low"], row["high"], row["width"])
         for key, row in tomllib.loads(path.read_text(encoding="utf-8")).items()
     }
 
 
 def found(plan: Plan, piece: Piece) -> Order | None:
-    """The order of a piece with all levels in place, if one was found for these units."""
+    """The order of a piece with all levels in place, if one was found for these operations."""
     if any(plan.parts()) and dict(plan.parameters).get("parts") != "whole":
         return None
     own = known().get(name(plan))
-    return own if own and legal(piece, own.units) else None
+    return own if own and legal(piece, own.numbers) else None
 
 
 def legal(piece: Piece, order: Sequence[int]) -> bool:
-    """Whether each unit is there once, behind all that it needs."""
-    places = {unit: place for place, unit in enumerate(order)}
-    needs = before(piece.values.units)
-    if len(order) != len(needs) or sorted(order) != list(range(len(needs))):
+    """Whether each operation is there once, behind all that it needs, and no carry is lost on its way."""
+    units = piece.values.units
+    ops, needs = flat(units), before(units)
+    if sorted(order) != list(range(len(ops))):
         return False
-    return all(places[other] < places[unit] for unit, others in enumerate(needs) for other in others)
+    places = {number: place for place, number in enumerate(order)}
+    if not all(places[other] < places[number] for number, others in enumerate(needs) for other in others):
+        return False
+    return all(
+        number in chain or not touches(ops[number])
+        for chain in chains(units)
+        for number in order[places[chain[0]] : places[chain[-1]]]
+    )
 
 
 def operations(piece: Piece) -> list[Operation]:
     """The operations of a piece, in the best order known."""
-    return list(in_order(piece.values.units, order(piece)))
+    ops = flat(piece.values.units)
+    return [ops[number] for number in order(piece)]
 
 
 def order(piece: Piece) -> list[int]:
-    """The order of its units."""
+    """The order of its operations."""
     own = found(piece.plan, piece)
     if own:
-        return list(own.units)
-    whole = list(range(len(piece.values.units)))
+        return list(own.numbers)
+    whole = list(range(len(flat(piece.values.units))))
     for part, first, last in piece.spans:
-        inner = inside(part, last - first) if part.limbs > SMALL or part.op == "sqr" else ()
+        inner = inside(part, last - first)
         if inner:
             whole[first:last] = [first + at for at in inner]
     return whole
 
 
 def inside(part: Plan, count: int) -> Sequence[int]:
-    """The order of the units of a part alone, without those that load and store where it is a piece of its own.
+    """The order of the operations of a part alone, without those that load and store where it is a piece of its own.
 
     () if it is not known.
     """
@@ -93,4 +100,4 @@ def inside(part: Plan, count: int) -> Sequence[int]:
     if not own:
         return ()
     ((_, first, last),) = alone.spans
-    return [at - first for at in own.units if first <= at < last] if last - first == count else ()
+    return [at - first for at in own.numbers if first <= at < last] if last - first == count else ()

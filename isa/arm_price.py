@@ -1,10 +1,10 @@
 # ruff: noqa: PLR0912, PLR0915, PLR0917  (what numba compiles are long functions on arrays, without objects)
-"""What an order of units costs: the beam of `arm_fit` once more, on tables of numbers and without what it remembers, so
-that numba, where it is installed, makes machine code of it.
+"""What an order of operations costs: the beam of `arm_fit` once more, on tables of numbers and without what it
+remembers, so that numba, where it is installed, makes machine code of it.
 
 Only searches use this.  Both give the same cycles for the same order; without numba this one is no faster.
-A state is a row: cycles, a hash of what is where, how many values are in low registers, in high ones and on the stack,
-and which.
+A state is a row: cycles, a hash of what is where, how many values are in low registers, in high ones, on the stack,
+and in high ones without having been fetched from there, and which.
 """
 
 from __future__ import annotations
@@ -26,10 +26,11 @@ def compiled(function: Function) -> Function:
         from numba import njit  # noqa: PLC0415  (not installed with sqgen)
     except ImportError:
         return function
-    return cast(Function, njit(cache=True)(function))
+    return cast(Function, njit(function))  # not cached: it would not see that another file has changed
 
 
-COST, HASH, N_LOW, N_HIGH, N_STACK, LOW, HIGH, STACK, ROW = 0, 1, 2, 3, 4, 5, 21, 29, 77
+COST, HASH, N_LOW, N_HIGH, N_STACK, N_FRESH, LOW, HIGH, FRESH, STACK, ROW = 0, 1, 2, 3, 4, 5, 6, 22, 30, 38, 86
+KINDS = 4
 NONE, DOUBLE, TO_HIGH, TO_STACK = -1, 1, 2, 3
 POOL = 512  # candidates for one step, at most; behind them is room for two rows and for notes
 WAYS = 8
@@ -41,24 +42,21 @@ WIDE = 2 * READS + 4
 
 
 class Table:
-    """Units of operations as numbers."""
+    """Operations as numbers."""
 
-    def __init__(self, units: Sequence[Sequence[Operation]], constants: Collection[int], count: int) -> None:
-        flat = [op for unit in units for op in unit]
-        self.ops = np.full((len(flat), WIDE), NONE, np.int64)
-        for row, op in zip(self.ops, flat, strict=True):
+    def __init__(self, ops: Sequence[Operation], constants: Collection[int], count: int) -> None:
+        self.ops = np.full((len(ops), WIDE), NONE, np.int64)
+        for row, op in zip(self.ops, ops, strict=True):
             reads = list(dict.fromkeys(op.reads))
             over = list(dict.fromkeys(op.reads[place] for place in op.tied))
             row[N_R], row[N_W] = len(reads), len(op.writes)
             for base, found in ((R, reads), (W, op.writes), (T, over)):
                 row[base : base + len(found)] = found
-        ends = np.cumsum([len(unit) for unit in units])
-        self.spans = np.array([(end - len(unit), end) for end, unit in zip(ends, units, strict=True)], np.int64)
         self.constant = np.zeros(count, np.int64)
         self.constant[list(constants)] = 1
-        self.hashes = np.random.default_rng(1).integers(1, 1 << 62, (3, count))
+        self.hashes = np.random.default_rng(1).integers(1, 1 << 62, (KINDS, count))
         self.used = np.zeros(count, np.int64)
-        for op in flat:
+        for op in ops:
             self.used[list(op.reads)] = 1
 
 
@@ -113,20 +111,30 @@ def rank(row: Any) -> int:
 
 
 @compiled
-def make_room(row: Any, before: Any, op: Any, left: Any, chosen: Any, after: Any, hashes: Any) -> bool:
-    """A high register becomes free: what is in it is elsewhere, too.  False if there is none."""
-    out = NONE
+def make_room(row: Any, before: Any, op: Any, left: Any, chosen: Any, value: int, after: Any, hashes: Any) -> bool:
+    """A high register becomes free for a value: what is in it is elsewhere, too, or else rests longer and turns out to
+    be on the stack.  False if there is none."""
+    out, rests = NONE, NONE
     for at in range(HIGH, HIGH + row[N_HIGH]):
-        value = row[at]
-        here = place(before, LOW, before[N_LOW], value) >= 0
-        fetched = not here and place(op, R, op[N_R], value) >= 0
-        spare = place(row, STACK, row[N_STACK], value) >= 0 or (here and place(left, 0, len(left), value) < 0)
-        free = spare and not fetched and place(chosen, 0, len(chosen), value) < 0
-        if free and (out == NONE or (after[value], value) > (after[out], out)):
-            out = value
-    if out == NONE:
+        other = row[at]
+        here = place(before, LOW, before[N_LOW], other) >= 0
+        fetched = not here and place(op, R, op[N_R], other) >= 0
+        if fetched or place(chosen, 0, len(chosen), other) >= 0:
+            continue
+        if place(row, STACK, row[N_STACK], other) >= 0 or (here and place(left, 0, len(left), other) < 0):
+            if out == NONE or (after[other], other) > (after[out], out):
+                out = other
+        elif after[other] > after[value] and place(row, FRESH, row[N_FRESH], other) >= 0:  # noqa: SIM102  (as above)
+            if rests == NONE or (after[other], other) > (after[rests], rests):
+                rests = other
+    if out == NONE and rests == NONE:
         return False
+    if out == NONE:
+        out = rests
+        put(row, 2, STACK, out, hashes)
+        row[COST] += MEMORY - MOVE
     take(row, 1, HIGH, out, hashes)
+    take(row, 3, FRESH, out, hashes)
     return True
 
 
@@ -156,6 +164,7 @@ def follow(
         if place(before, LOW, before[N_LOW], value) < 0:
             near = constant[value] or place(before, HIGH, before[N_HIGH], value) >= 0
             start[COST] += MOVE if near else MEMORY
+            take(start, 3, FRESH, value, hashes)
             put(start, 0, LOW, value, hashes)
     dying = 0
     for at in range(R, R + op[N_R]):
@@ -237,10 +246,11 @@ def leaving(
                     put(row, 2, STACK, homeless[at], hashes)
                     row[COST] += MEMORY
                     continue
-                if row[N_HIGH] >= high and not make_room(row, before, op, left, chosen, after, hashes):
+                if row[N_HIGH] >= high and not make_room(row, before, op, left, chosen, homeless[at], after, hashes):
                     good = False
                     break
                 put(row, 1, HIGH, homeless[at], hashes)
+                put(row, 3, FRESH, homeless[at], hashes)
                 row[COST] += MOVE
             if not good or row[N_STACK] > ROW - STACK - READS:
                 continue
@@ -255,6 +265,7 @@ def leaving(
                 if after[value] == NEVER:
                     take(row, 0, LOW, value, hashes)
                     take(row, 1, HIGH, value, hashes)
+                    take(row, 3, FRESH, value, hashes)
                     take(row, 2, STACK, value, hashes)
             for at in range(W, W + op[N_W]):
                 if used[op[at]]:
@@ -281,16 +292,6 @@ def cheapest(pool: Any, count: int, states: Any, width: int) -> int:
 
 
 @compiled
-def flattened(order: Any, spans: Any, sequence: Any) -> None:
-    """The numbers of the operations, unit by unit."""
-    at = 0
-    for unit in order:
-        for op in range(spans[unit, 0], spans[unit, 1]):
-            sequence[at] = op
-            at += 1
-
-
-@compiled
 def uses(first: int, sequence: Any, ops: Any, following: Any, after: Any) -> None:
     """For each operation from `first` on where what it reads is read next; `after`: where each value is read first."""
     after[:] = NEVER
@@ -304,21 +305,21 @@ def uses(first: int, sequence: Any, ops: Any, following: Any, after: Any) -> Non
 
 @compiled
 def walk(
-    first: int, last: int, new: Any, n_new: Any, old: Any, n_old: Any, sequence: Any, following: Any, after: Any,
-    pool: Any, ops: Any, constant: Any, used: Any, hashes: Any, low: int, high: int, width: int,
+    first: int, last: int, limit: int, new: Any, n_new: Any, old: Any, n_old: Any, sequence: Any, following: Any,
+    after: Any, pool: Any, ops: Any, constant: Any, used: Any, hashes: Any, low: int, high: int, width: int,
 ) -> int:  # fmt: skip
     """States before each operation from `first` on, into `new`, until they are those of `old` again, behind `last`, but
-    for what they cost; where that is, -1 if the registers do not suffice."""
+    for what they cost; where that is, -1 if the registers do not suffice or they are behind by more than `limit`."""
     n_new[first] = n_old[first]
     new[first] = old[first]
     for at in range(first, len(sequence)):
-        if at > last and n_new[at] == n_old[at]:
+        more = new[at, 0, COST] - old[at, 0, COST]
+        if more > limit:
+            return -1
+        if at >= last and n_new[at] == n_old[at]:
             same = True
             for s in range(n_new[at]):
-                same &= (
-                    new[at, s, HASH] == old[at, s, HASH]
-                    and new[at, s, COST] - old[at, s, COST] == new[at, 0, COST] - old[at, 0, COST]
-                )
+                same &= new[at, s, HASH] == old[at, s, HASH] and new[at, s, COST] - old[at, s, COST] == more
             if same:
                 return at
         op = ops[sequence[at]]

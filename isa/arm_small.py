@@ -18,10 +18,11 @@ from .arm_colour import LOW, Job, assign
 from .arm_digits import VECTORS
 from .arm_fit import WIDTH, Fit
 from .arm_level import Differences, Recombination
-from .arm_piece import ARGUMENTS, IN_REGISTERS, Piece
+from .arm_piece import ARGUMENTS, Piece
 from .arm_values import FARTHEST, LIMB, Values
 
 FREE, SAVED = ("r12", "lr"), ("r8", "r10", "r11")  # high registers; r9 belongs to the platform
+IN_REGISTERS = 4  # limbs up to which it may pay to save fewer high registers
 SMALL = 2  # limbs up to which it may pay to save fewer low registers
 KEEPING = 6  # cycles more of a function that is called and saves its return address
 MORE = "it needs more registers than there are; --reserve fewer, or take another method"
@@ -126,7 +127,8 @@ class Module:
         operations, own = arm_orders.operations(made), arm_orders.found(plan, made)
         best: tuple[int, list[Op]] | None = None
         for low, high in self.choices(plan, name):
-            if own and not name and self.low == LOW and (low, len(high)) != (own.low, own.high):
+            full = (self.low, self.saved) == (LOW, SAVED)
+            if own and full and not name and (low, len(high)) != (own.low, own.high):
                 continue
             fitted = Fit(operations, values.constants, list(entry), low, len(high)).run(own.width if own else WIDTH)
             if fitted is None:

@@ -1,9 +1,9 @@
 """Straight-line code for ARMv6-M in which each value is written once: what is computed, but neither in which order nor
 in which registers.
 
-Operations belong to *units*, whose operations follow each other since they hand on the carry.  An order of units is
-good if it keeps the values that it needs in the eight low registers; `arm_orders` has orders that were found by search,
-`arm_fit` says what stays where.
+Operations belong to *units*: those of one that hand on the carry keep their order, and nothing comes between them that
+touches it.  An order is good if it keeps the values that it needs in the eight low registers; `arm_orders` has orders
+that were found by search, `arm_fit` says what stays where.
 """
 
 from __future__ import annotations
@@ -150,43 +150,58 @@ class Chain:
         self.values._open = False
 
 
-def before(units: Sequence[Sequence[Operation]]) -> list[set[int]]:
-    """For each unit those that must stand before it: that make what it reads, or use the stack before it does."""
-    maker = {value: at for at, unit in enumerate(units) for op in unit for value in op.writes}
-    found = [
-        {maker[value] for op in unit for value in op.reads if value in maker} - {at} for at, unit in enumerate(units)
-    ]
-    stack = [at for at, unit in enumerate(units) if any(op.kind in FRAME or op.kind == "push" for op in unit)]
-    for first, second in itertools.pairwise(stack):
-        found[second].add(first)
-    for at, others in in_memory(units):
-        found[at] |= others - {at}
+def flat(units: Sequence[Sequence[Operation]]) -> list[Operation]:
+    """The operations of all units; they are known by their places here."""
+    return [op for unit in units for op in unit]
+
+
+def touches(op: Operation) -> bool:
+    """Whether it reads or changes the carry."""
+    return op.kind in CARRY_IN or op.kind in CARRY_OUT
+
+
+def chains(units: Sequence[Sequence[Operation]]) -> list[list[int]]:
+    """Operations that hand on the carry to each other: no other one that touches it may come between."""
+    found, at = [], 0
+    for unit in units:
+        chain = [at + place for place, op in enumerate(unit) if touches(op)]
+        if len(chain) > 1:
+            found.append(chain)
+        at += len(unit)
     return found
 
 
-def in_memory(units: Sequence[Sequence[Operation]]) -> Iterator[tuple[int, set[int]]]:
-    """(unit, those whose accesses to the same number must come before its own): none passes over a store."""
+def before(units: Sequence[Sequence[Operation]]) -> list[set[int]]:
+    """For each operation those that must stand before it: that make what it reads, use the stack before it does, or
+    hand the carry on to it."""
+    ops = flat(units)
+    maker = {value: at for at, op in enumerate(ops) for value in op.writes}
+    found = [{maker[value] for value in op.reads if value in maker} for op in ops]
+    stack = [at for at, op in enumerate(ops) if op.kind in FRAME or op.kind == "push"]
+    for chain in (stack, *chains(units)):
+        for first, second in itertools.pairwise(chain):
+            found[second].add(first)
+    for at, others in in_memory(ops):
+        found[at] |= others
+    return found
+
+
+def in_memory(ops: Sequence[Operation]) -> Iterator[tuple[int, set[int]]]:
+    """(operation, those whose accesses to the same number must come before its own): none passes over a store."""
     begins: dict[int, int] = {}  # of a pointer, where it began
     stores: dict[int, int] = {}
     loads: dict[int, set[int]] = {}
-    for at, unit in enumerate(units):
-        for op in unit:
-            if op.kind not in ("ldm", "stm", "step", "at"):
-                continue
-            number = begins.get(op.reads[0], op.reads[0])
-            if op.kind != "at":
-                begins[op.writes[0]] = number
-            if op.kind == "stm":
-                yield at, loads.pop(number, set())
-            if op.kind != "step" and number in stores:
-                yield at, {stores[number]}
-            if op.kind == "stm":
-                stores[number] = at
-            elif op.kind in ("ldm", "at"):
-                loads.setdefault(number, set()).add(at)
-
-
-def in_order(units: Sequence[Sequence[Operation]], order: Sequence[int]) -> Iterator[Operation]:
-    """The operations, unit by unit."""
-    for at in order:
-        yield from units[at]
+    for at, op in enumerate(ops):
+        if op.kind not in ("ldm", "stm", "step", "at"):
+            continue
+        number = begins.get(op.reads[0], op.reads[0])
+        if op.kind != "at":
+            begins[op.writes[0]] = number
+        if op.kind == "stm":
+            yield at, loads.pop(number, set())
+        if op.kind != "step" and number in stores:
+            yield at, {stores[number]}
+        if op.kind == "stm":
+            stores[number] = at
+        elif op.kind in ("ldm", "at"):
+            loads.setdefault(number, set()).add(at)

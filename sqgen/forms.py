@@ -14,8 +14,9 @@ atoms.  Two directions of use make everything else:
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
+from . import differences
 from .linear import ONE, ZERO, Form, Relation, combine
 from .ranges import Bounds
 from .reduction import Reduction
@@ -51,7 +52,7 @@ class Atoms:
         self.known = 0  # relations that there were then
         self.unmultiplied = 0  # atoms that there were when it first multiplied, 0 if it has not
         self.dropped: set[int] = set()  # carries that the code takes for nothing
-        self.cuts: list[int] = []  # atoms that there were when an absolute difference was complete
+        self.depths: dict[int, int] = {}  # of limbs of absolute differences: how many of them lie in each other
         self.in_vain = 0  # terms touched in looking for bounds and not finding them
 
     @property
@@ -176,11 +177,12 @@ class Atoms:
             return {atom: c % modulus for atom, c in reduction.form.items() if c % modulus}
         return {atom: c for atom, c in reduction.form.items() if c}
 
-    def pivot(self, atom: int, fixed: Mapping[int, int]) -> int:
-        """The latest factor of the atom, or itself, that can be replaced; -1 if there is none."""
-        if not fixed:
+    def pivot(self, atom: int, fixed: Mapping[int, int], whole: Collection[int] = ()) -> int:
+        """The latest factor of the atom, or itself, that can be replaced and is not to stay `whole`; -1 if there is
+        none."""
+        if not fixed and self._pivots[atom] not in whole:
             return self._pivots[atom]
-        found = (f for f in self._factors(atom) if f in fixed or self._pivots[f] == f)
+        found = (f for f in self._factors(atom) if (f in fixed or self._pivots[f] == f) and f not in whole)
         return max(found, key=self.order, default=-1)
 
     def order(self, atom: int) -> tuple[int, int]:
@@ -248,14 +250,12 @@ class Atoms:
         return False
 
     def nothing(self, form: Form, budget: int) -> bool:
-        """Whether a sum of carries is zero, as `bounded` shows it, with the operands of some level left whole.
-
-        The levels of a product in place may all be begun before anything is multiplied.
+        """Whether a sum of carries is zero, as `bounded` shows it, with the operands of some level left whole: limbs of
+        absolute differences (`differences`).
         """
-        levels = {max(cut, self.given) for cut in (*self.cuts, 0)}
         others: set[int] = set()  # carries met on the way that are dropped as well
-        for level in sorted(levels, reverse=True):
-            search = Bounds(self, form, {}, level)
+        for level in range(max(self.depths.values(), default=0), -1, -1):
+            search = Bounds(self, form, {}, whole={limb for limb, depth in self.depths.items() if depth <= level})
             if search.reduced_until(lambda low, high: low >= 0 and high <= 0, budget):
                 return True
             others |= search.carries & self.dropped - form.keys()
@@ -281,7 +281,7 @@ class Atoms:
                     value = ZERO if zero else self._sign_equal_to(carry, thorough=ways == self.bounded)
                     if value is not None:
                         if value and sought:
-                            self.cuts.append(len(self.low))
+                            self.depths.update(differences.completed(self, carry))
                         self.define((carry,), (1,), value)
                         found = True
             if found:
@@ -339,7 +339,7 @@ class Atoms:
         extended = self.extended(carry)
         if extended and thorough and self.bounded({carry: 1, extended: -1}, 0, 0, {}, 8 * self.small):
             return {extended: 1}
-        sign = extended or max((sign for sign in self.signs if sign < carry), default=None)
+        sign = extended or self.subtracted(carry) or max((sign for sign in self.signs if sign < carry), default=None)
         if sign and all(self.within({carry: 1}, value, value, {sign: value}, self.small) for value in (0, 1)):
             return {sign: 1}
         return None
@@ -348,6 +348,11 @@ class Atoms:
         """The sign of a sign-extended number whose highest limb was added where the carry comes from."""
         terms = self.relation[carry].form.items()
         return next((bit for bit, c in terms if self.is_bit(bit) and c > 1 and not c & (c + 1)), None)
+
+    def subtracted(self, carry: int) -> int | None:
+        """The sign that a mask was made of which was subtracted where the carry, a borrow, comes from."""
+        terms = self.relation[carry].form.items()
+        return next((bit for bit, c in terms if bit in self.signs and c < -1 and not -c & (1 - c)), None)
 
     def borrows(self, carry: int) -> list[int]:
         """The borrows of differences that were added where the carry comes from."""

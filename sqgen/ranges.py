@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 class Bounds:
     """A form divided by 2^shift, with its range kept up to date while digits are replaced by their definitions."""
 
-    def __init__(self, atoms: Atoms, form: Form, fixed: Mapping[int, int], given: int = 0) -> None:
+    def __init__(
+        self, atoms: Atoms, form: Form, fixed: Mapping[int, int], given: int = 0, *, whole: Collection[int] = ()
+    ) -> None:
         self.atoms, self.fixed = atoms, fixed
         self.given = max(given, atoms.given)
         self.form: dict[int, int] = {}
@@ -25,6 +27,7 @@ class Bounds:
         self.heap: list[tuple[bool, int]] = []  # highest digits before all others, later atoms before earlier ones
         self.seen: set[int] = set()
         self.carries: set[int] = set()  # those that `expand_carries` replaced
+        self.whole = whole  # atoms that stay, also inside products
         self.below: set[int] = set()  # digits below those that `expand_carries` replaced
         self.touched = 0  # terms changed so far
         for atom, coefficient in form.items():
@@ -84,7 +87,7 @@ class Bounds:
         while self.expand_carries():
             if wanted(max(least, self.least()), min(greatest, self.greatest())):
                 return True
-            reduction = Reduction(self.atoms, self.form, self.fixed, self.given, kept=self.below)
+            reduction = Reduction(self.atoms, self.form, self.fixed, self.given, kept=self.below, whole=self.whole)
             looked = 0  # terms touched when the range was last looked at, which costs as many terms as there are
             while reduction.digits and self.touched + reduction.touched <= budget:
                 reduction.step()
@@ -127,7 +130,7 @@ class Bounds:
     def definition(self, atom: int) -> tuple[Form, int] | None:
         """(form, weight): weight * atom = form, for a highest digit, for a lowest one whose highest is fixed, and for a
         product with any lowest one: carries inside products are left alone, so that they can cancel."""
-        if atom < self.given:
+        if atom < self.given or atom in self.whole:
             return None
         if atom in self.atoms.factors:
             product = self.atoms.reduced(atom, self.fixed)

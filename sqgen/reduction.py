@@ -15,14 +15,21 @@ class Reduction:
     """A form in which lowest digits and products of them are being replaced.
 
     Of all digits that can be, inside products or not, the latest is replaced first, wherever it is: none is replaced
-    twice.  The first `given` atoms and those in `kept` stay.  Terms that have cancelled stay in `form` with coefficient
-    zero.
+    twice.  The first `given` atoms stay; so do those in `kept`, and those in `whole`, which stay inside products too.
+    Terms that have cancelled stay in `form` with coefficient zero.
     """
 
     def __init__(
-        self, atoms: Atoms, form: Form, fixed: Mapping[int, int], given: int, kept: Collection[int] = ()
+        self,
+        atoms: Atoms,
+        form: Form,
+        fixed: Mapping[int, int],
+        given: int,
+        *,
+        kept: Collection[int] = (),
+        whole: Collection[int] = (),
     ) -> None:
-        self.atoms, self.fixed, self.given, self.kept = atoms, fixed, given, kept
+        self.atoms, self.fixed, self.given, self.kept, self.whole = atoms, fixed, given, kept, whole
         self.form = dict(form)
         self.waiting: dict[int, list[int]] = {}  # what can be replaced, by the digit to replace in it
         self.digits: list[tuple[int, int]] = []  # a heap, the latest one on top
@@ -32,7 +39,7 @@ class Reduction:
 
     def queue(self, atom: int) -> None:
         """Let the atom wait for the replacement of its latest digit, if it has one."""
-        digit = self.atoms.pivot(atom, self.fixed)
+        digit = self.atoms.pivot(atom, self.fixed, self.whole)
         if digit < self.given or digit < 0 or atom in self.kept:
             return
         if digit in self.waiting:

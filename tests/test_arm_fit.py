@@ -11,7 +11,7 @@ import random
 import pytest
 from sqgen.isa.arm_colour import LOW, Job, ascending, assign
 from sqgen.isa.arm_fit import NONE, Fit, Fitted
-from sqgen.isa.arm_values import Operation, Values
+from sqgen.isa.arm_values import Operation, Values, flat
 
 HIGH = ("r12", "lr", "r8")
 MANY = 12  # values that are live at once, more than there are low registers
@@ -141,17 +141,18 @@ def test_the_price_of_a_search_is_what_the_beam_finds() -> None:
     from sqgen.isa.arm_price import Table  # noqa: PLC0415
 
     values = sums(MANY)
-    table = Table(values.units, values.constants, values.count)
+    ops = flat(values.units)
+    table = Table(ops, values.constants, values.count)
     rng = random.Random(1)
-    head, tail = MANY // 2, len(values.units)
+    head, tail = MANY // 2, len(ops)
     for low, high, width in [(8, 0, 1), (8, 1, 2), (7, 2, 4), (6, 3, 3)]:
         order = [*range(head), *rng.sample(range(head, head + MANY - 1), MANY - 1), *range(head + MANY - 1, tail)]
-        operations = [op for unit in order for op in values.units[unit]]
+        operations = [ops[number] for number in order]
         found = Fit(operations, values.constants, [1], low, high).run(width)
         units = np.array(order)
-        none = np.zeros((tail, tail), np.bool_)
+        none, alone = np.zeros((tail, tail), np.bool_), np.array([[number, number] for number in range(tail)])
         cost, _ = annealed(
-            units, units.copy(), none, np.array([1]), table.spans, table.ops, table.constant, table.used,
+            units, units.copy(), none, alone, none[0], np.array([1]), table.ops, table.constant, table.used,
             table.hashes, low, high, width, 0, 1.0, 1.0, 1, np.array([1]),
         )  # fmt: skip
         assert found and cost == found.cost
