@@ -42,8 +42,9 @@ from .arm_piece import Piece
 from .arm_values import before, chains, cycles, flat, touches
 
 ISA, CORE = "arm", "cortex-m0"
-HEATS = (3.0, 2.0, 1.2)  # cycles that a step may lose, at first, in rounds that take turns
-COLD = 0.2
+HEATS = (0.35, 0.5, 0.8)  # cycles that a step may lose, at first, in rounds that begin at what is known; they take turns
+TRYING, FRESH = 2.0, 1.2  # the same for orders by chance, while they are tried, and for the best one
+COLD = 0.15  # the same at the end
 WIDTHS = (1, 2, 4)  # states of the beam; the search follows the first number, what it finds is tried with all
 REACH = 160  # operations that a move passes over, at most
 CHUNKS = 20  # of a round, between which the bar moves
@@ -144,7 +145,7 @@ class Problem:
         cheap = sorted(many, key=lambda each: self.anneal(each, registers, 0, (1.0, 1.0), 1)[0])[:CHOSEN]
         best: tuple[int, tuple[int, ...]] | None = None
         for number, each in enumerate(cheap):
-            cost, found, _ = self.anneal(each, registers, steps * TRIAL // CHUNKS, (HEATS[1], COLD), seed + number)
+            cost, found, _ = self.anneal(each, registers, steps * TRIAL // CHUNKS, (TRYING, COLD), seed + number)
             if cost < NEVER and (best is None or cost < best[0]):
                 best = cost, found
             yield best[1] if best else each
@@ -173,12 +174,13 @@ def search(
     for number in range(rounds):
         registers = problem.choices[number] if number < len(problem.choices) else Registers(best.low, best.high)
         own = seed * 1000003 + number * 7919
-        start, tried = best.numbers, None
+        start, tried, hot = best.numbers, None, HEATS[number // TURNS % len(HEATS)]
         if number % TURNS:
+            hot = FRESH
             for begun in problem.begun(registers, steps, own):
                 start = begun
                 yield least, best
-        for found in problem.round(start, registers, steps, HEATS[number % len(HEATS)], own):
+        for found in problem.round(start, registers, steps, hot, own):
             if found != tried:
                 order = problem.widths(found, registers)
                 cost = problem.cost(order)
