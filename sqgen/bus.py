@@ -38,6 +38,7 @@ class Place:
     written: int  # the slot of what is written
     shows: int  # the slot that a read shows, -1 for none
     ready: tuple[tuple[int, int], ...]  # when they can be read behind a write, by slot
+    forgotten: tuple[int, ...]  # the slots of which nothing is known behind a write
 
 
 def connect(isa: Isa, core: Core, *, alone: bool = False) -> Bus | None:
@@ -66,6 +67,7 @@ class Bus:
         self.ready: dict[int, int] = {}  # slot -> the first cycle in which it can be read
         self.quiet = 0  # instructions, up to this one, before which interrupts were off
         self.used = False  # since interrupts could come the last time
+        self.forgotten: tuple[int, ...] = ()  # by what the instruction at hand wrote
 
     def place(self, device: Device, port: Port) -> Place:
         """A port, its names put in."""
@@ -75,7 +77,7 @@ class Bus:
         meaning = Meaning(port.statements, places, {}, self.isa.widths)
         shows = slots[port.reads] if port.reads else -1
         ready = tuple((slots[name], cycles) for name, cycles in port.ready.items())
-        return Place(device, port, meaning, written, shows, ready)
+        return Place(device, port, meaning, written, shows, ready, tuple(slots[name] for name in port.forgets))
 
     def begin(self, instr: Instr, *, interruptible: bool) -> Sequence[int]:
         """An instruction begins, before which an interrupt may come or not; the slots that nobody knows any more."""
@@ -83,8 +85,9 @@ class Bus:
         self.end += timing.cost(self.isa, self.core, instr, self.instr)
         self.instr = instr
         self.quiet = 0 if interruptible else self.quiet + 1
+        forgotten, self.forgotten = self.forgotten, ()
         if self.private or not self.used:
-            return ()
+            return forgotten
         self.used = False
         return self.slots
 
@@ -116,6 +119,7 @@ class Bus:
         place.meaning.run(host)  # type: ignore[arg-type]
         self.ready = {**self.ready, **{slot: self.end + cycles for slot, cycles in place.ready}}
         self.idle = {**self.idle, place.device.name: self.end + place.port.busy}
+        self.forgotten = place.forgotten
 
     def find(self, address: int) -> Place:
         """The port at an address.  Raises Misuse."""
