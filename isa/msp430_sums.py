@@ -24,8 +24,8 @@ FAR = 3  # a carry on the tape that lies further back is brought nearer
 
 
 def recombine(writer: Writer, limbs: int, *, signed: bool) -> None:
-    """The step, of operands of so many limbs; the result's address is in its register.  `signed`: behind M lies a mask that says what is to become of
-    it; else it is subtracted."""
+    """The step, of operands of so many limbs; the result's address is in its register.  `signed`: behind M lies a mask
+    that says what is to become of it; else it is subtracted."""
     (Signed if signed else Sums)(writer, limbs).all()
 
 

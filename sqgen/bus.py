@@ -6,6 +6,7 @@ holds what nobody knows; where they are turned off, it is left alone from `inter
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -90,6 +91,30 @@ class Bus:
             return forgotten
         self.used = False
         return self.slots
+
+    def apart(self) -> Bus:
+        """The same for code that is walked by itself: nothing is under way, and somebody may have been there."""
+        found = copy.copy(self)
+        found.now, found.end, found.instr = 0, 0, None
+        found.idle, found.ready, found.forgotten = {}, {}, ()
+        found.quiet, found.used = min(self.quiet, self.isa.interrupt_delay + 1), True
+        return found
+
+    def suits(self, before: Bus, first: Instr) -> bool:
+        """Whether code that was walked by itself, from `before` on, is right now: nothing is under way, interrupts are
+        off for as long, and its first instruction takes as long."""
+        still = all(cycle <= self.end for cycle in (*self.idle.values(), *self.ready.values()))
+        costs = {timing.cost(self.isa, self.core, first, latest) for latest in (self.instr, before.instr)}
+        return still and self.quiet >= before.quiet and len(costs) == 1
+
+    def went(self, after: Bus) -> None:
+        """Time passes as it did for code that was walked by itself, `after` which the devices are these."""
+        start = self.end
+        self.now, self.end, self.instr = start + after.now, start + after.end, after.instr
+        self.idle = {name: start + cycle for name, cycle in after.idle.items()}
+        self.ready = {slot: start + cycle for slot, cycle in after.ready.items()}
+        self.forgotten = (*self.forgotten, *after.forgotten)
+        self.quiet, self.used = after.quiet, after.used
 
     @property
     def private(self) -> bool:

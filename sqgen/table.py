@@ -130,8 +130,8 @@ class Core:
 
     `without` is how the table says these, by name or by feature; `answers`: the core for which was searched what is of
     use on this one, "" for the default core; `devices` has the addresses of those that it has; `max_bits`: the largest
-    operand that is offered on it; operands have a `multiple` of so many limbs; `any_time`: whether instructions may be
-    used there whose cycles depend on operands; `brief`: whether interrupts are to be off for a column at a time.
+    operand that is offered on it; `any_time`: whether instructions may be used there whose cycles depend on operands;
+    `brief`: whether interrupts are to be off for a column at a time.
     """
 
     name: str
@@ -142,7 +142,6 @@ class Core:
     answers: str
     devices: Mapping[str, int]
     max_bits: int
-    multiple: int
     any_time: bool = False
     brief: bool = False
 
