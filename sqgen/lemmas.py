@@ -167,7 +167,7 @@ def moved(state: State, kept: frozenset[int]) -> Iterator[Moved]:
 
 def masked(isa: Isa, slots: Sequence[object]) -> bool:
     """Whether interrupts are off."""
-    return bool(isa.interrupt_enable) and slots[isa.slots[isa.interrupt_enable]] == ZERO
+    return isa.interrupt_enable is not None and slots[isa.slots[isa.interrupt_enable]] == ZERO
 
 
 # ---- what a call does -------------------------------------------------------------------------------------------

@@ -124,13 +124,7 @@ class Walk:
             at = self.turn(state, at)
             if at == end and state.depth == 0:
                 return None
-            self.steps += 1
-            if (
-                self.steps > STEPS
-                or len(state.path) >= self.longest
-                or (state.given is not None and not self.lemmas.go_on())
-            ):
-                raise self.failure(at, f"no end after {min(self.steps, len(state.path))} instructions")
+            self.count(state, at)
             try:
                 instr = self.decode(at)
             except DecodeError as error:
@@ -160,10 +154,24 @@ class Walk:
             state.path += self.ran
             self.ran = ()
             if following is None:
-                if end is not None:
-                    raise self.failure(at, "returns in the turn of a loop")
+                self.over(at, end)
                 return None
             at = following
+
+    def over(self, at: int, end: int | None) -> None:
+        """The function has returned.  Raises Failed in the turn of a loop, which has not come to its end."""
+        if end is not None:
+            raise self.failure(at, "returns in the turn of a loop")
+
+    def count(self, state: State, at: int) -> None:
+        """One more instruction is walked.  Raises Failed where these are too many."""
+        self.steps += 1
+        if (
+            self.steps > STEPS
+            or len(state.path) >= self.longest
+            or (state.given is not None and not self.lemmas.go_on())
+        ):
+            raise self.failure(at, f"no end after {min(self.steps, len(state.path))} instructions")
 
     def turn(self, state: State, at: int) -> int:
         """Where the walk goes on from a place at which the code of a turn of a loop may begin, which is looked at like
@@ -326,7 +334,7 @@ class Walk:
         slots = self.unknowns()
         for name, group in names.items():
             self.pointer(slots, group, name, 0)
-        if masked(self.isa, caller.slots):
+        if flag and masked(self.isa, caller.slots):
             slots[self.isa.slots[flag]] = ZERO
         state = self.entered(slots, {})
         state.given = {}

@@ -30,7 +30,9 @@ from sqgen.timing import price
 SIZES = (32, 48, 64, 80, 96, 112, 128, 144, 160, 192, 208, 224, 256, 320)
 REQUESTS = [(op, bits) for op in ("sqr", "mul") for bits in SIZES]
 CORES = ("msp430", "msp430x", "msp430x-mpy32")
-EVERY = [(op, bits, core) for op, bits in REQUESTS for core in CORES if core in CORES[:2] or bits % 32 == 0]
+EVERY = [
+    (op, bits, core) for op, bits in ((op, bits) for op in ("sqr", "mul") for bits in (16, *SIZES)) for core in CORES
+]
 
 
 @pytest.mark.parametrize(("op", "bits", "core"), EVERY)
@@ -63,6 +65,15 @@ OTHERS = [  # methods whose products are not by columns, and levels of them
     ("sqr", 544, "karatsuba-squaring", {"levels": "1", "leaf": "product-scanning"}),
     ("sqr", 512, "karatsuba-squaring", {"levels": "3", "leaf": "product-scanning"}),
 ]
+UNEQUAL = [  # methods whose halves differ
+    *(("mul", bits, "karatsuba", {"levels": "1", "parts": "rows"}) for bits in (80, 112, 144, 176, 208, 240)),
+    *(("mul", bits, "karatsuba", {"levels": "1", "parts": "calls"}) for bits in (48, 80, 272)),
+    ("mul", 496, "karatsuba", {"levels": "2", "parts": "rows"}),
+    ("mul", 304, "karatsuba", {"levels": "3", "parts": "rows"}),
+    *(("sqr", bits, "karatsuba-squaring", {"levels": "1", "leaf": "product-scanning"}) for bits in (48, 80, 272)),
+    *(("sqr", bits, "karatsuba-squaring", {"levels": "3", "leaf": "product-scanning"}) for bits in (272, 304, 368)),
+]
+OTHERS += UNEQUAL
 
 
 @pytest.mark.simulator
@@ -76,6 +87,18 @@ def test_rows_and_levels_are_right_in_mspdebug_and_the_interpreter(
         assert call(kernel.compiled.image, kernel.spec.contract, kernel.spec.core, values) == values[0] * values[-1]
     report = check.run(kernel.compiled.image, kernel.spec.contract, kernel.spec.core, runs=40)
     assert (report.simulator, report.paths, report.stack) == ("mspdebug", 1, kernel.verdict.stack)
+
+
+@pytest.mark.parametrize(("op", "bits", "method", "parameters"), UNEQUAL)
+def test_the_carry_above_the_highest_limb_of_an_upper_half_is_not_lost(
+    op: str, bits: int, method: str, parameters: dict[str, str]
+) -> None:
+    """H + L_hi is longer than H where nearly all limbs of the operands are ones, which random ones are not."""
+    kernel = made(op, bits, method, recombine="unrolled", **parameters)
+    top, half = (1 << bits) - 1, (bits // 16 - bits // 32) * 16
+    for a in (top, top - (1 << half - 1), top ^ 0xFFFF, top >> 1, 1 << bits - 1, top ^ ((1 << half) - 1)):
+        values = (a,) if op == "sqr" else (a, top)
+        assert call(kernel.compiled.image, kernel.spec.contract, kernel.spec.core, values) == values[0] * values[-1]
 
 
 def test_parts_share_their_code_in_a_loop_that_the_proof_takes_for_a_function() -> None:
@@ -209,6 +232,50 @@ def test_the_32_bit_multiplier_must_not_be_written_or_read_while_it_is_busy(nops
         assert ("before the result is there" in early) == (nops + 3 < cycle)
     busy = message(of("mov_ra", "r13", 0x4D0))  # writes in its third cycle
     assert ("while that is busy" in busy) == (nops + 3 < 6)
+
+
+@pytest.mark.parametrize(
+    ("op", "bits", "method"),
+    [("mul", 96, "rows"), ("sqr", 160, "column-loops"), ("mul", 160, "column-loops"), ("sqr", 96, "yang")],
+)
+def test_the_32_bit_multiplier_multiplies_16_bits_where_that_is_what_a_method_needs(
+    op: str, bits: int, method: str
+) -> None:
+    kernel = made(op, bits, method, core="msp430x-mpy32")
+    image, contract, core = kernel.compiled.image, kernel.spec.contract, kernel.spec.core
+    assert core.devices["mpy32"] == 0x4C0 and any("&0x04c8" in line.instr.text() for line in kernel.compiled.lines)
+    assert not any("&0x04d" in line.instr.text() for line in kernel.compiled.lines)
+    for values in operands(contract, 20):
+        assert call(image, contract, core, values) == values[0] * values[-1]
+
+
+@pytest.mark.parametrize(("narrow", "wide"), [("&0x04c0", 0x4D0), ("&0x04c8", 0x4E0), ("&0x04c8", 0x4E2)])
+def test_what_one_width_of_the_multiplier_left_is_unknown_to_the_other(narrow: str, wide: int) -> None:
+    """An operand of 32 bits for one of 16 is another kernel, or none."""
+    kernel = made("mul", 16, "product-scanning", core="msp430x-mpy32")
+    instrs = code_of(kernel)
+    at = next(index for index, instr in enumerate(instrs) if instr.text().endswith(narrow))
+    source = instrs[at].operands[0]
+    assert isinstance(source, str)
+    instrs[at] = of(instrs[at].insn.name, source, wide)
+    assert refused(kernel, instrs)
+    run = interpret.Run(kernel.spec.contract, kernel.spec.core)
+    run.start((0x1234, 0x4321))
+    steps(run, assemble(instrs))
+    assert run.result() != 0x1234 * 0x4321
+
+
+@pytest.mark.parametrize("nops", range(5))
+def test_of_16_bits_the_32_bit_multiplier_is_busy_for_four_cycles(nops: int) -> None:
+    def message(last: Instr) -> str:
+        writes = [of("mov_ra", "r13", 0x4C0), of("mov_ra", "r13", 0x4C8)]
+        code = [of("dint"), of("nop"), *writes, *[of("nop")] * nops, last, of("ret")]
+        fault = prove(assemble(code), Contract("sqr", 1, msp430()), msp430().core("msp430x-mpy32")).fault
+        assert fault
+        return fault.message
+
+    assert ("while that is busy" in message(of("mov_ra", "r13", 0x4C4))) == (nops + 3 < 4)
+    assert "before the result is there" not in message(of("mov_a", "r11", 0x4CA))
 
 
 def test_a_write_to_a_result_register_is_refused() -> None:
@@ -360,14 +427,6 @@ def test_a_size_is_a_multiple_of_16_bits() -> None:
         spec("msp430", 100)
 
 
-def test_the_32_bit_multiplier_takes_multiples_of_32_bits() -> None:
-    with pytest.raises(
-        UserError, match=r"^112 is no multiple of 32 bits, .*; the nearest sizes are 96 and 128$"
-    ) as caught:
-        spec("msp430", 112, core="msp430x-mpy32")
-    assert caught.value.code == Exit.USAGE
-
-
 SHAPES = ("product-scanning", "column-loops", "row-loops", "rows")  # orders that idioms of their own form, or none
 SQUARES = [m for m in methods.names("sqr") if "karatsuba" not in m and m not in SHAPES]
 PRODUCTS = [m for m in methods.names("mul") if "karatsuba" not in m and m not in SHAPES]
@@ -394,17 +453,40 @@ def test_all_methods_that_the_project_names_are_priced_in_the_comparison(sqgen: 
     assert ours >= {"operand-caching", "hybrid", "operand-scanning", "karatsuba", "rows", "product-scanning"}
 
 
+KARATSUBA = "-p levels=1 -p parts=calls -p leaf=product-scanning -p recombine=unrolled"
+
+
+@pytest.mark.parametrize("core", CORES)
 @pytest.mark.parametrize(
-    ("method", "core", "what"),
+    ("op", "method", "given", "what"),
     [
-        ("hybrid-karatsuba", "msp430", "is made of parts"),
-        ("row-loops", "msp430", "is made of loops"),
-        ("yang", "msp430x-mpy32", "takes steps"),
+        ("sqr", "hybrid-karatsuba", {}, "is made of parts that sqgen cannot form on msp430; take "),
+        ("sqr", "streamed-karatsuba", {}, "is made of parts that sqgen cannot form on msp430; take "),
+        ("sqr", "row-loops", {}, "is made of loops that sqgen cannot form on msp430; take "),
+        *(
+            (op, method, {"parts": parts}, f"is made of parts that sqgen cannot form on msp430; choose {KARATSUBA}")
+            for op, method in (("sqr", "karatsuba-squaring"), ("mul", "karatsuba"))
+            for parts in ("inline", "nested", "whole")
+            if (op, parts) != ("mul", "inline")
+        ),
     ],
 )
-def test_a_method_that_cannot_be_formed_is_refused_in_one_line(method: str, core: str, what: str) -> None:
-    with pytest.raises(UserError, match=f"^method '{method}' {what} that sqgen cannot form on msp430; take "):
-        made("sqr", 128, method, core)
+def test_a_method_that_cannot_be_formed_is_refused_in_a_line_that_says_what_can(
+    op: str, method: str, given: dict[str, str], what: str, core: str
+) -> None:
+    with pytest.raises(UserError, match=f"^method '{method}' {what}"):
+        made(op, 512, method, core, **given)
+
+
+@pytest.mark.parametrize(
+    ("op", "method", "given"),
+    [("mul", "karatsuba", {}), ("sqr", "karatsuba-squaring", {"leaf": "product-scanning"})],
+)
+def test_sums_in_loops_are_refused_in_a_line_that_says_what_to_choose(
+    op: str, method: str, given: dict[str, str]
+) -> None:
+    with pytest.raises(UserError, match=r"^karatsuba.* sums up without loops on this core; choose recombine=unrolled$"):
+        made(op, 128, method, recombine="looped", **given)
 
 
 def test_cells_in_any_order_have_no_columns_for_interrupts_to_come_between() -> None:
