@@ -29,7 +29,7 @@ from .msp430_wide import wide
 
 __all__ = ["NEEDS", "address", "floor", "forms", "frame", "lower", "preferred", "starts"]
 
-NEEDS = ("mov_ra",)
+NEEDS = ()
 WIDE = "mpy32"  # the multiplier that words of two limbs are for
 
 

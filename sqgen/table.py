@@ -332,13 +332,20 @@ class Isa:
         return core if constant else replace(core, any_time=True)
 
     def require(self, core: Core, insns: Iterable[str]) -> None:
-        """UserError if the core lacks one of these instructions."""
+        """UserError if the core lacks one of these instructions, or has none of the devices that others have."""
         for name in insns:
             if name in core.lacks:
                 raise UserError(
                     f"{core.name} has no {name.upper()} instruction; choose a core that has one (see `sqgen cores`)",
                     Exit.LIMITS,
                 )
+        if self.devices and not core.devices:
+            titles = " nor ".join(device.title for device in self.devices.values())
+            raise UserError(
+                f"{core.name} has {'neither' if len(self.devices) > 1 else 'not'} {titles};"
+                " choose a core that has one (see `sqgen cores`)",
+                Exit.LIMITS,
+            )
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
