@@ -120,9 +120,9 @@ def starts(method: str, op: str, limbs: int) -> list[dict[str, str]]:
 
 
 def levels(op: str, limbs: int) -> Iterator[dict[str, str]]:
-    """Karatsuba's method with all levels that leave two limbs; a product's innermost one in one piece, too."""
+    """Karatsuba's method with one level, or as many as leave four limbs; a product's innermost one in one piece, too."""
     count = 1
-    while limbs >> count >= 2:
+    while limbs >> count >= (2 if count == 1 else 4):
         yield {"levels": str(count), "parts": "calls", "leaf": "product-scanning", "recombine": "unrolled"}
         if op == "mul" and -(-limbs >> count) <= len(SUMS):
             yield {"levels": str(count), "parts": "rows", "recombine": "unrolled"}
