@@ -120,7 +120,7 @@ def starts(method: str, op: str, limbs: int) -> list[dict[str, str]]:
 
 
 def levels(op: str, limbs: int) -> Iterator[dict[str, str]]:
-    """Karatsuba's method with one level, or as many as leave four limbs; a product's innermost one in one piece, too."""
+    """Karatsuba's method with one level or more that leave four limbs; a product's innermost one in one piece, too."""
     count = 1
     while limbs >> count >= (2 if count == 1 else 4):
         yield {"levels": str(count), "parts": "calls", "leaf": "product-scanning", "recombine": "unrolled"}
