@@ -14,7 +14,7 @@ from .options import cores, isas, op_option
 @click.option("--isa", required=True, metavar="NAME", shell_complete=isas, help="Instruction set.")
 @click.option("--core", metavar="NAME", shell_complete=cores, help="Processor, see `sqgen cores`.")
 @op_option
-@click.option("--bits", type=int, default=128, show_default=True, metavar="N", help="Size of an operand in bits.")
+@click.option("--bits", type=int, required=True, metavar="N", help="Size of an operand in bits.")
 @click.option("--svg", type=click.Path(path_type=Path), help="Write the plot, bytes over cycles, to this file.")
 @click.option("--json", is_flag=True, help="Print JSON and nothing else.")
 @click.option("--csv", is_flag=True, help="Print comma-separated values and nothing else.")
