@@ -49,7 +49,8 @@ class Moved(NamedTuple):
 @dataclass(frozen=True)
 class Lemma:
     """What a function does.  Places are in buffers named after the group of registers that pointed there, or on the
-    stack, relative to the stack pointer when the function begins."""
+    stack, relative to the stack pointer when the function begins.  `pointers` are those of which it makes use: of what
+    the others hold nothing was known but that it is a number."""
 
     pointers: Mapping[str, Group]
     events: tuple[Event, ...]
@@ -139,8 +140,10 @@ def lemma(
                 held[slot] = Held("number", value.get(ONE, 0))
             elif frozenset(value.items()) in known:
                 held[slot] = Held("limb", known[frozenset(value.items())])
+    addresses = tuple(moved(state, kept))
+    used = {event.place for event in state.events} | {each.buffer for each in addresses}
     return Lemma(
-        names,
+        {name: group for name, group in names.items() if name in used},
         tuple(state.events),
         tuple(state.path),
         state.lowest,
@@ -149,7 +152,7 @@ def lemma(
         tuple(written),
         kept,
         held,
-        tuple(moved(state, kept)),
+        addresses,
         first,
         before,
         state.bus,

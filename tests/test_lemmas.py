@@ -142,7 +142,7 @@ def kernel(name: str, core_name: str | None, op: str, bits: int, guard: str = ""
         ("msp430", None, "mul", 448),
         ("msp430", None, "mul", 448, "column"),
         ("msp430", "msp430x", "mul", 496),
-        ("msp430", "msp430x-mpy32", "mul", 608),
+        ("msp430", "msp430x-mpy32", "mul", 640),
     ],
 )
 def test_the_verdict_is_that_of_a_walk_through_all_calls(
