@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
 
@@ -47,6 +48,14 @@ AT_MOST = {
 @pytest.mark.parametrize(("core", "op", "bits"), AT_MOST)
 def test_auto_takes_no_more_cycles_than_it_may(core: str, op: str, bits: int) -> None:
     assert made(op, bits, core=core).price.call <= AT_MOST[core, op, bits]
+
+
+@pytest.mark.parametrize("core", CORES)
+@pytest.mark.parametrize(("op", "sizes"), [("mul", (224, 272)), ("mul", (464, 528)), ("sqr", (496, 544))])
+def test_no_size_is_slower_than_the_next_larger_one(core: str, op: str, sizes: tuple[int, int]) -> None:
+    """Where halves are not equal, and where the number of levels changes."""
+    prices = [made(op, bits, core=core).price for bits in range(sizes[0], sizes[1] + 1, 16)]
+    assert all(a.body <= b.body and a.call <= b.call for a, b in itertools.pairwise(prices))
 
 
 @pytest.mark.clock
