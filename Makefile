@@ -1,14 +1,19 @@
 # make run   a kernel from nothing: virtual environment, install, the main job.  Needs Python 3.11 or later, nothing else.
 # make test  what the tests need from apt and pip, then the tests, the linter and the type checker.
 # make sim   only the tests against the outside simulators.
+# make lowest  a few tests with the oldest dependencies that pyproject.toml allows.
+# make lock  requirements/ anew: the versions, with hashes, that CI installs.
+# make reproduce  all kernels whose parameters were searched for, by every Python there is: the same code?  Takes minutes.
+# make matrix  every method, size and core: proved, simulated, held against its manifest; hours, goes on where it was.
 # make sweep every method at every size up to 256 bits, proved and run in the simulator; takes minutes.
 
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
+LOCK   := --quiet --upgrade --universal --python-version 3.11 --generate-hashes --custom-compile-command 'make lock'
 APT    := gcc libc6-dev gcc-avr avr-libc binutils-avr libsimavr-dev libelf-dev qemu-system-misc binutils-arm-none-eabi qemu-system-arm mspdebug
 
-.PHONY: run test sim answers search-avr search-arm results pictures mutate sweep clean
+.PHONY: run test sim answers search-avr search-arm results pictures mutate sweep reproduce matrix clean
 
 run: $(VENV)/installed
 	$(BIN)/sqgen --isa avr --bits 192 --method sbd
@@ -50,22 +55,56 @@ search-arm: $(VENV)/installed  # the same for Cortex-M; hours
 	$(BIN)/python -m sqgen.isa.arm_anneal --least 64 --most 128 --steps 1000000
 	$(BIN)/python -m sqgen.isa.arm_anneal --least 160 --most 256 --rounds 4 --steps 2000000
 
-mutate: $(VENV)/tested-with packages  # every single-instruction change of more and larger kernels; takes minutes
+# 3.11 and later, as pyenv keeps them or as they lie on the path.
+PYTHONS ?= $(BIN)/python $(filter-out %/$(shell $(PYTHON) -c 'import platform; print(platform.python_version())')/bin/python,\
+             $(wildcard $(HOME)/.pyenv/versions/3.1[1-9]*/bin/python) $(wildcard /usr/bin/python3.1[2-9]))
+
+# MATRIX: options of tools/matrix.py, such as --isa avr --most 128.
+matrix: $(VENV)/tested-with packages
+	$(BIN)/python tools/matrix.py $(MATRIX)
+
+reproduce: $(VENV)/tested-with
+	$(BIN)/python tools/reproduce.py --most 128 $(foreach python,$(PYTHONS),--python $(python))
+
+mutate: $(VENV)/tested-with packages  # every change of an instruction, of many kernels; an hour, and may be broken off
+	$(BIN)/python tools/mutate.py
+	$(BIN)/python tools/mutate_tables.py
 	$(BIN)/python -m pytest -n auto -m mutate
 
 sweep: $(VENV)/tested-with packages  # every method at every size up to 256 bits; takes minutes
 	$(BIN)/python -m pytest -n auto -m sweep
 
 # Debian keeps venv in a package of its own, which is installed if we may.
-$(VENV)/installed: pyproject.toml
+$(VENV)/made:
 	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || $(MAKE) --no-print-directory packages APT='python3-venv'
 	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/installed: $(VENV)/made pyproject.toml
 	$(BIN)/pip install --quiet --editable .
 	@touch $@
 
-$(VENV)/tested-with: $(VENV)/installed
-	$(BIN)/pip install --quiet --editable '.[test]'
+# What tests run with is the same everywhere, down to the hashes; sqgen itself is installed without looking further.
+$(VENV)/tested-with: $(VENV)/made pyproject.toml requirements/test.txt
+	$(BIN)/pip install --quiet --require-hashes --requirement requirements/test.txt
+	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
+
+# The lower bounds of pyproject.toml are what some user has: the command line must work with just these.
+.PHONY: lowest
+lowest: packages
+	rm -rf $(VENV)-lowest && $(PYTHON) -m venv $(VENV)-lowest
+	$(VENV)-lowest/bin/pip install --quiet --require-hashes --requirement requirements/lowest.txt
+	$(VENV)-lowest/bin/pip install --quiet --no-deps --no-build-isolation --editable .
+	$(VENV)-lowest/bin/python -m pytest -n 2 tests/test_cli.py tests/test_cli_files.py tests/test_manifest.py
+
+.PHONY: lock
+lock: $(VENV)/installed
+	$(BIN)/pip install --quiet uv
+	$(BIN)/uv pip compile $(LOCK) --extra test pyproject.toml --output-file requirements/test.txt
+	$(BIN)/uv pip compile $(LOCK) --resolution lowest-direct pyproject.toml --output-file requirements/lowest-run.txt
+	$(BIN)/uv pip compile $(LOCK) pyproject.toml requirements/lowest.in --constraint requirements/lowest-run.txt --output-file requirements/lowest.txt
+	rm requirements/lowest-run.txt
 
 # GNU's assembler for MSP430, of which Debian has the source alone: built once, in a minute or two, if we are root.
 .PHONY: gnu-msp430

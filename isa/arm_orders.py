@@ -44,7 +44,7 @@ def known() -> dict[str, Order]:
     path = folder("schedules") / "answers" / FILE
     return {
         key: Order(tuple(int(number) for number in row["units"].split()), row["low"], row["high"], row["width"])
-        for key, row in tomllib.loads(path.read_text()).items()
+        for key, row in tomllib.loads(path.read_text(encoding="utf-8")).items()
     }
 
 

@@ -41,8 +41,10 @@ def points(n: int) -> list[dict[str, str]]:
 
 
 def steps(op: str, n: int, values: Values) -> Iterator[Step]:
-    """The plan for n limbs.  Raises UserError for parts=whole."""
+    """The plan for n limbs.  Raises UserError for a single one, and for parts=whole."""
     half = n // 2
+    if not half:
+        raise UserError("hybrid-karatsuba: a single limb has no halves; take another method")
     if values.word("parts") == "whole":
         raise UserError(
             "hybrid-karatsuba: parts=whole leaves nothing to be doubled; choose parts=inline or parts=calls"

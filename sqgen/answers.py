@@ -45,7 +45,7 @@ def front_path(isa: Isa, core: Core | None = None) -> Path:
 
 @functools.cache
 def _document(file: Path) -> dict[str, Any]:
-    return tomllib.loads(file.read_text()) if file.is_file() else {}
+    return tomllib.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
 
 
 def forget() -> None:

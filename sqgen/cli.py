@@ -17,6 +17,7 @@ from .cli_compare import compare
 from .cli_explain import explain
 from .cli_paper import paper
 from .cli_search import search
+from .cli_verify import verify
 from .errors import EXIT_MEANING, Exit, UserError
 from .options import branches_option, device_option, parameter_option, time_option
 from .options import cores as _cores
@@ -55,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     except OSError as error:
         _drop(sys.stdout)
         place = f"'{error.filename}'" if error.filename else "the output"
-        code = _complain(f"cannot write {place}: {error.strerror or error}", Exit.FILE)
+        code = _complain(f"cannot read or write {place}: {error.strerror or error}", Exit.FILE)
     except SystemExit:  # click's own end, after a completion or where the reader of a help text went away
         _drop(sys.stdout)
     sys.exit(code)
@@ -237,7 +238,7 @@ def _dump(made: Kernel, stage: str) -> str:
 @time_option
 def prove(file: Path, isa: str, core: str | None, **asked: Any) -> None:
     """Prove that a function in an object or ELF FILE, whoever made it, squares or multiplies for all inputs."""
-    from . import guarding, objects, report  # noqa: PLC0415
+    from . import guarding, objects, progress, report  # noqa: PLC0415
     from .contract import contract  # noqa: PLC0415
     from .prove import prove as prove_bytes  # noqa: PLC0415
     from .tables import isa as isa_of  # noqa: PLC0415
@@ -249,7 +250,8 @@ def prove(file: Path, isa: str, core: str | None, **asked: Any) -> None:
     guarded = guarding.options(which, chosen, asked["parameters"])
     what, chosen = replace(what, alone=guarded.alone), guarded.core
     code = objects.read(file, which, asked["symbol"])
-    verdict = prove_bytes(code.image, what, chosen, code.entry, branches=asked["allow_branches"])
+    with progress.word(f"proving '{file}'"):
+        verdict = prove_bytes(code.image, what, chosen, code.entry, branches=asked["allow_branches"])
     objects.require_linked(file, which, code, verdict.path)
     if verdict.fault:
         from .interpret import counterexample  # noqa: PLC0415
@@ -339,3 +341,4 @@ cli.add_command(paper)
 cli.add_command(compare)
 cli.add_command(search)
 cli.add_command(explain)
+cli.add_command(verify)

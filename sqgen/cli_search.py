@@ -31,7 +31,7 @@ def search(isa: str, core: str | None, op: str, method: str, goal: str, **option
     Each size is kept when it is done: stopped, the search goes on where it is run again, with another --seed.  Answers
     go to the file of the instruction set's answers, and only where they are better than those that are there.
     """
-    from . import answers, methods, record  # noqa: PLC0415  (imports are lazy to keep the start fast)
+    from . import answers, files, methods, record  # noqa: PLC0415  (imports are lazy to keep the start fast)
     from . import search as looking  # noqa: PLC0415
     from .cli import _print  # noqa: PLC0415
     from .contract import contract  # noqa: PLC0415
@@ -47,6 +47,7 @@ def search(isa: str, core: str | None, op: str, method: str, goal: str, **option
     for limbs in range(least, most + 1):
         job = looking.Job(isa, op, limbs, method, goal, core)
         job.plan(job.way.fitted(limbs, methods.defaults(method, limbs)))  # refused before anything is tried
+        files.require_writable(answers.path(which, job.core))
         found = None
         with Bar(f"{job.bits} bits", options["batches"]) as bar:
             for number, found in enumerate(looking.search(job, looking.rounds(*budgets), options["seed"])):

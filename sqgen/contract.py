@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .errors import UserError
@@ -48,6 +49,17 @@ def contract(isa: Isa, op: str, bits: int) -> Contract:
         below, above = bits - bits % limb, bits - bits % limb + limb
         raise UserError(f"{bits} is no multiple of {limb} bits; the nearest sizes are {below} and {above}")
     return Contract(op, bits // limb, isa)
+
+
+def ranges(numbers: Sequence[int]) -> list[list[int]]:
+    """Ascending numbers as runs [first, last]."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and runs[-1][1] == number - 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    return runs
 
 
 @dataclass(frozen=True)

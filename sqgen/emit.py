@@ -12,6 +12,7 @@ import jinja2
 
 from . import __version__, methods, unwind
 from .compile import Line
+from .contract import ranges
 from .encode import Instr, encode
 from .errors import UserError
 from .kernel import Kernel
@@ -49,7 +50,7 @@ def manifest(kernel: Kernel) -> dict[str, Any]:
         "bytes": kernel.size,
         "stack": kernel.verdict.stack,
         "interrupts_off": kernel.interrupts_off,
-        "aliasing": {name: _ranges(safe) for name, safe in kernel.verdict.overlap.items()},
+        "aliasing": {name: ranges(safe) for name, safe in kernel.verdict.overlap.items()},
         "clobbers": list(kernel.clobbers),
         "constant_time": not kernel.variable,
         "branches": kernel.verdict.branches,
@@ -59,17 +60,6 @@ def manifest(kernel: Kernel) -> dict[str, Any]:
         "command": spec.command(),
         "generator": f"sqgen {__version__}",
     }
-
-
-def _ranges(safe: tuple[int, ...]) -> list[list[int]]:
-    """Consecutive runs of safe displacements (limbs) as [first, last]."""
-    runs: list[list[int]] = []
-    for distance in safe:
-        if runs and runs[-1][1] == distance - 1:
-            runs[-1][1] = distance
-        else:
-            runs.append([distance, distance])
-    return runs
 
 
 def manifest_text(kernel: Kernel) -> str:
@@ -89,7 +79,7 @@ def aliasing(kernel: Kernel) -> list[str]:
         if not safe:
             lines.append(f"r and {name} must NOT overlap")
             continue
-        runs = [(first * size, last * size) for first, last in _ranges(safe)]
+        runs = [(first * size, last * size) for first, last in ranges(safe)]
         allowed = ", ".join(f"{first}" if first == last else f"{first}..{last}" for first, last in runs)
         equal = f"r == {name} is {'allowed' if 0 in safe else 'NOT allowed'}"
         lines.append(f"{equal}; r and {name} may overlap where r - {name} is {allowed} (bytes)")

@@ -23,13 +23,13 @@ class Exit(IntEnum):
 
 
 EXIT_MEANING = {
-    Exit.OK: "done; for `prove` and `check`: it holds",
+    Exit.OK: "done; for `prove`, `verify` and `check`: it holds",
     Exit.USAGE: "the request makes no sense: bad size, unknown ISA, core, method, parameter or option",
     Exit.LIMITS: "no known kernel meets the limits, or the core cannot run one",
     Exit.UNPROVED: "the code is wrong, or could not be proved; nothing was written",
     Exit.FILE: "a file or folder cannot be read, understood or written",
     Exit.TOOL: "an outside program that this command needs is not installed",
-    Exit.DISAGREES: "the outside simulator disagrees with the manifest or with the arithmetic",
+    Exit.DISAGREES: "the outside simulator, or the code, disagrees with the manifest or with the arithmetic",
     Exit.STOPPED: "stopped by Ctrl-C",
 }
 

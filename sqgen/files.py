@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import signal
 import tempfile
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from .errors import Exit, UserError
@@ -15,29 +17,82 @@ from .errors import Exit, UserError
 def write_all(folder: Path, contents: Mapping[str, str]) -> list[Path]:
     """Write text files into `folder`, made if need be: all beside their places first, then each renamed into place.
 
-    Raises UserError, with everything as it was before, if the folder or a file cannot be written.
+    Ctrl-C waits until they are there.  Of two programs that write the same files one comes after the other.  Raises
+    UserError, with everything as it was before, if the folder or a file cannot be written.
     """
-    paths = [folder / name for name in contents]
+    return _write(folder, lambda: contents)
+
+
+def rewrite(path: Path, text: Callable[[], str]) -> None:
+    """Write a file whose new text follows from what is there: no other program writes between reading and writing.
+
+    Raises UserError, with everything as it was before, if it cannot be written.
+    """
+    _write(path.parent, lambda: {path.name: text()})
+
+
+def _write(folder: Path, contents: Callable[[], Mapping[str, str]]) -> list[Path]:
     made = [parent for parent in (folder, *folder.parents) if not os.path.lexists(parent)]
     staged: list[Path] = []
+    with uninterrupted():
+        try:
+            _make_folder(folder)
+            with alone(folder):
+                texts = contents()
+                places = [_place(folder / name) for name in texts]
+                for place, text in zip(places, texts.values(), strict=True):
+                    staged.append(_beside(place))
+                    _fill(staged[-1], text)
+                _exchange(staged, places)
+            return [folder / name for name in texts]
+        except OSError as error:
+            raise UserError(
+                f"cannot write to '{folder}': {error.strerror or error}; nothing was changed", Exit.FILE
+            ) from None
+        finally:
+            _remove(staged)
+            for parent in made:  # deepest first; one that holds something stays
+                with contextlib.suppress(OSError):
+                    parent.rmdir()
+
+
+def require_writable(path: Path) -> None:
+    """UserError if a file beside `path` cannot be made now: better before a long search than behind it."""
     try:
-        _make_folder(folder)
-        places = [_place(path) for path in paths]
-        for place, text in zip(places, contents.values(), strict=True):
-            staged.append(_beside(place))
-            _fill(staged[-1], text)
-        _exchange(staged, places)
+        _beside(path).unlink()
     except OSError as error:
-        raise UserError(
-            f"cannot write to '{folder}': {error.strerror or error}; nothing was changed", Exit.FILE
-        ) from None
+        raise UserError(f"cannot write to '{path.parent}': {error.strerror or error}", Exit.FILE) from None
+
+
+@contextlib.contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Wait until no other program does this with the folder, and keep others waiting; where there are no locks (some
+    network file systems, Windows) nobody waits."""
+    with contextlib.ExitStack() as open_files:
+        with contextlib.suppress(ImportError, OSError):
+            import fcntl  # noqa: PLC0415  (not on all systems)
+
+            handle = os.open(folder, os.O_RDONLY)
+            open_files.callback(os.close, handle)
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+
+
+@contextlib.contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Ctrl-C counts behind the block: between a rename and the note that it was done nothing may come."""
+    handler = signal.getsignal(signal.SIGINT)
+    if not callable(handler) or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+    signal.signal(signal.SIGINT, lambda number, frame: came.append(number))
+    try:
+        yield
     finally:
-        for temporary in staged:
-            temporary.unlink(missing_ok=True)
-        for parent in made:  # deepest first; one that holds something stays
-            with contextlib.suppress(OSError):
-                parent.rmdir()
-    return paths
+        signal.signal(signal.SIGINT, handler)
+        if came:
+            handler(came[0], None)
 
 
 def _make_folder(folder: Path) -> None:
@@ -73,6 +128,13 @@ def _fill(path: Path, text: str) -> None:
     path.chmod(0o666 & ~umask)
 
 
+def _remove(temporaries: Iterable[Path]) -> None:
+    """One that cannot be removed stays: what was asked for is done, or undone, all the same."""
+    for path in temporaries:
+        with contextlib.suppress(OSError):
+            path.unlink(missing_ok=True)
+
+
 def _exchange(staged: list[Path], places: list[Path]) -> None:
     """Rename each staged file into its place; if one cannot be, put back what was there before."""
     before: dict[Path, Path] = {}
@@ -93,5 +155,4 @@ def _exchange(staged: list[Path], places: list[Path]) -> None:
                 place.unlink(missing_ok=True)
         raise
     finally:
-        for copy in before.values():
-            copy.unlink(missing_ok=True)
+        _remove(before.values())

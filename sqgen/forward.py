@@ -1,7 +1,8 @@
-"""The second proof: the claim of `prove` reached the other way round, to check the first one in the tests.
+"""The second proof: the claim of `prove` reached the other way round, for `sqgen verify` and to check the first one.
 
 It walks the bytes once, first instruction to last, and keeps what every place holds *written out in full*.  With the
-first proof it shares the table, the decoder and the contract, nothing else; it is slow, and meant to be read.
+first proof it shares the table, the decoder and the contract, nothing else; it is slow, and meant to be read: this
+file is one case of a walk, `forward_proof` follows them all and says what comes of them.
 
 `forward_sums` has the numbers: limbs, the sums that they are, and values, which are what registers hold.
 
@@ -9,9 +10,7 @@ A mask made of bits, met by EOR, AND or OR, forks the walk, and so does a sum of
 is known, so its form less that number is zero.  Such an equation is solved for one atom, its *pivot*.
 
 At the end result - A*B, pivots replaced, must be zero, or a whole multiple of 2^(bits of the result): both lie below.
-All cases must execute the same instructions and touch the same places, or a branch or an address hangs on a secret.
-Taken for granted: buffers do not overlap; nobody else writes to them, or to the stack above the stack pointer, not even
-while its two halves are being written.
+Taken for granted: buffers do not overlap; nobody else writes to them, or to the stack above the stack pointer.
 """
 
 from __future__ import annotations
@@ -20,51 +19,56 @@ import contextlib
 import copy
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
+from typing import NamedTuple
 
-from .bus import Bus, Misuse, connect
+from .bus import Bus, connect
 from .contract import Contract
-from .encode import DecodeError, decode
+from .encode import Instr, decode
 from .forward_sums import UNIT, Fork, Impossible, Limbs, Sum, Value, combine, multiply, substitute
 from .meaning import Meaning
 from .table import Core, Insn
 
-Place = tuple[str, int]  # a buffer and an offset in limbs; or a flag and its value
-Trace = list[tuple[int, list[Place]]]  # for each instruction executed its offset in bytes and what it touches
-MOST_CASES = 1 << 12
+Place = tuple[str, int]  # a buffer and an offset in limbs
+
+
+class Touch(NamedTuple):
+    """What an instruction does that may be seen from outside: it reads or writes a limb of a buffer, branches on the
+    value of a flag, or leaves the end of the stack at an offset."""
+
+    kind: str  # "read", "write", "flag", "end"
+    where: str  # the buffer or the flag
+    number: int
+
+
+Trace = list[tuple[int, list[Touch]]]  # for each instruction executed its offset in bytes and what it touches
 
 
 class Refused(Exception):
     """What keeps the kernel from being proved."""
 
 
-@dataclass(frozen=True)
-class ForwardVerdict:
-    """The outcome: if not `proved`, `why` is one line; `cases` counts the walks that reached their end."""
-
-    proved: bool
-    why: str
-    cases: int
-
-
 class Machine:
     """One case: the limbs, what every place holds, and where the walk is; the domain of `Meaning.run`."""
 
-    def __init__(self, image: bytes, contract: Contract, core: Core, entry: int, *, masks: bool = False) -> None:
+    def __init__(
+        self, image: bytes, contract: Contract, core: Core, entry: int, *, masks: bool = False, branches: bool = False
+    ) -> None:
         self.image, self.contract, self.core, self.at = image, contract, core, entry
+        self.branches = branches  # whether a branch may hang on a bit of the operands
         isa = self.isa = contract.isa
         self.limb_bytes = isa.limb_bits // 8
         self.opaque = {isa.slots[name] for name in isa.opaque}
         self.limbs = Limbs(isa.limb_bits * isa.address_limbs, masks=masks)
+        self.limbs.longest = 4 * contract.modulus.bit_length() + 1024  # no factor of a kernel's is as long
         self.slots = [self.unknown(width) for width in isa.widths]
         self.memory: dict[Place, Value] = {}
         self.bus = connect(isa, core, alone=contract.alone)
         self.returns: dict[int, int] = {}  # where the stack ends after a call -> where its return address leads
         self.pushed: list[int] = []  # offsets in the stack that it writes
-        self.touched: list[
-            Place
-        ] = []  # by the instruction at hand: what it reads or writes, where the stack ends, its flag
+        self.touched: list[Touch] = []  # by the instruction at hand
+        self.written: set[int] = set()  # slots that it writes, in any case
+        self.interruptible = True  # whether an interrupt may come right behind the instruction at hand
         self.trace: Trace = []
         self.assumed = False
         self.conditions: tuple[tuple[str, int], ...] = ()  # of the next instructions: flag, value it must have
@@ -127,6 +131,7 @@ class Machine:
 
     def write(self, slot: int, value: Value) -> None:
         self.slots[slot] = value
+        self.written.add(slot)
 
     def constant(self, value: int) -> Value:
         return self.limbs.constant(value)
@@ -195,15 +200,16 @@ class Machine:
             return self.constant(0)
         return self.constant(1) if value.low == value.high and (not also or also.low) else self.unknown(1)
 
-    def place(self, address: Value) -> Place:
-        """(buffer, offset) of an address, which counts bytes modulo the size of the address space."""
+    def place(self, address: Value, kind: str) -> Place:
+        """(buffer, offset) of an address, which counts bytes modulo the size of the address space; what is done there
+        is noted."""
         modulus = 1 << self.limbs.address_bits
         form = {monomial: factor % modulus for monomial, factor in self.form(address).items() if factor % modulus}
         offset = form.pop((), 0)
         for base, buffer in self.limbs.bases.items():
             if form == {(base,): 1} and offset % self.limb_bytes == 0:
                 limbs = ((int(offset) + modulus // 2) % modulus - modulus // 2) // self.limb_bytes
-                self.touched.append((buffer, limbs))
+                self.touched.append(Touch(kind, buffer, limbs))
                 return buffer, limbs
         raise Refused("the address is not known beforehand to be in a buffer")
 
@@ -211,7 +217,7 @@ class Machine:
         """Where the stack ends: what lies at lower offsets may be overwritten at any time."""
         if not self.isa.stack_pointer:
             return 0
-        buffer, offset = self.place(self.wide(self.stack_pointer))
+        buffer, offset = self.place(self.wide(self.stack_pointer), "end")
         if buffer != "stack":
             raise Refused("the stack pointer has left the stack")
         return offset + self.isa.stack_free
@@ -219,7 +225,7 @@ class Machine:
     def load(self, address: Value) -> Value:
         if self.bus and address.low == address.high:
             return self.again(self.bus.load(address.low, self))
-        place = buffer, offset = self.place(address)
+        place = buffer, offset = self.place(address, "read")
         if place not in self.memory or (buffer == "stack" and offset < self.stack_end()):
             raise Refused(f"reads {buffer}[{offset}], where nothing is known to be")
         return self.again(self.memory[place])
@@ -228,7 +234,7 @@ class Machine:
         if self.bus and address.low == address.high:
             self.bus.store(address.low, value, self)
             return
-        place = buffer, offset = self.place(address)
+        place = buffer, offset = self.place(address, "write")
         used = any(end <= offset < end + self.core.pc_limbs for end in self.returns)
         if buffer == "stack" and offset < self.isa.stack_free and not used:
             self.pushed.append(offset)
@@ -239,19 +245,32 @@ class Machine:
     # ---- the walk ----
 
     def step(self) -> bool:
-        """One instruction; False at the end."""
+        """One instruction; False at the end.  Raises Fork with everything as it was: each case executes it anew."""
         if not 0 <= self.at < len(self.image):
             raise Refused("the walk leaves the code")
         instr = decode(self.isa, self.image, self.at)
-        insn = instr.insn
-        if insn.name in self.core.lacks or not self.isa.allowed(insn, self.core):
-            raise Refused(f"{self.core.name} has no {insn.name}, or its time depends on operands")
+        if instr.insn.name in self.core.lacks or not self.isa.allowed(instr.insn, self.core):
+            raise Refused(f"{self.core.name} has no {instr.insn.name}, or its time depends on operands")
+        if len(self.trace) > 1000 + 100 * self.contract.limbs**2:  # a slow loop takes about 20 for each pair of limbs
+            raise Refused("no end in sight")
+        before = list(self.slots), self.memory, list(self.links), self.conditions, copy.copy(self.bus)
         self.pushed, self.touched = [], []
-        before = list(self.slots), self.memory, list(self.links)
+        try:
+            following = self.execute(instr)
+        except Fork:
+            self.slots, self.memory, self.links, self.conditions, self.bus = before
+            raise
+        self.trace.append((self.at, self.touched))
+        self.at = following or 0
+        return following is not None
+
+    def execute(self, instr: Instr) -> int | None:
+        """What an instruction does; the next one's offset, None at the end."""
+        insn = instr.insn
+        flag = self.isa.interrupt_enable  # an instruction that sets it lets the next one run first
+        self.interruptible = not flag or self.slots[self.isa.slots[flag]].high > 0
         if self.bus:
-            flag = self.isa.interrupt_enable
-            on = not flag or self.slots[self.isa.slots[flag]].high > 0
-            for slot in self.bus.begin(instr, interruptible=on):
+            for slot in self.bus.begin(instr, interruptible=self.interruptible):
                 self.slots[slot] = self.unknown(self.isa.widths[slot])
         if self.conditions:
             self.conditional(insn, instr.meaning(self.isa))
@@ -260,18 +279,8 @@ class Machine:
         for slot in (self.isa.slots[name] for name in insn.clobbers):
             self.slots[slot] = self.unknown(self.isa.widths[slot])
         self.forget()
-        self.trace.append((self.at, self.touched))
-        if len(self.trace) > 1000 + 100 * self.contract.limbs**2:  # a slow loop takes about 20 for each pair of limbs
-            raise Refused("no end in sight")
         distance = next(iter(instr.immediates.values()), 0)
-        try:
-            following = self.flow(insn.control, self.at + insn.size, distance, instr.places(self.isa))
-        except Fork:  # each case executes this instruction anew
-            self.slots, self.memory, self.links = before
-            self.trace.pop()
-            raise
-        self.at = following or 0
-        return following is not None
+        return self.flow(insn.control, self.at + insn.size, distance, instr.places(self.isa))
 
     def conditional(self, insn: Insn, meaning: Meaning) -> None:
         """An instruction that is executed if a flag has a value; whether it has is a case of its own."""
@@ -292,13 +301,18 @@ class Machine:
                 self.slots[slot] = kept
 
     def forget(self) -> None:
-        """Nothing below the stack pointer is kept."""
+        """Nothing below the stack pointer is kept, and nobody but the caller turns interrupts on."""
+        flag = self.isa.interrupt_enable
+        if flag and self.slots[self.isa.slots[flag]].high > 0 and self.changed(flag):
+            raise Refused("turns interrupts on, which may be off in the caller")
         try:
             end = self.stack_end()
         except Refused:
             if self.pushed:
                 raise
-            return  # one half of the pointer is written; until the other is, the stack cannot be used
+            if self.interruptible:
+                raise Refused("an interrupt could come while the stack pointer is half written") from None
+            return  # until the other half is written, too, the stack cannot be used
         if any(offset < end for offset in self.pushed):
             raise Refused("writes below the stack pointer")
         self.memory = {(name, k): limb for (name, k), limb in self.memory.items() if name != "stack" or k >= end}
@@ -323,8 +337,10 @@ class Machine:
             case ("branch", flag, wanted):
                 value = self.read(self.isa.slots[flag])
                 if value.low != value.high:
+                    if self.branches and self.limbs.of_bits(value.parts):
+                        raise Fork(max(limb for monomial in value.parts for limb in monomial))
                     raise Refused(f"branches on {flag}, which is not known beforehand")
-                self.touched.append((flag, value.low))
+                self.touched.append(Touch("flag", flag, value.low))
                 return following + distance if value.low == int(wanted) else following
             case ("call",):
                 self.enter(following)
@@ -337,7 +353,7 @@ class Machine:
         """A function is called: its return address goes to the link register or to the stack."""
         if self.isa.abi.link:
             link = self.unknown(self.isa.limb_bits)
-            self.slots[self.isa.slots[self.isa.abi.link]] = link
+            self.write(self.isa.slots[self.isa.abi.link], link)
             self.links.append((link.parts, self.stack_end(), following))
         else:
             self.move_stack(-self.core.pc_limbs)
@@ -368,8 +384,7 @@ class Machine:
         if stack_end != self.isa.stack_free:
             raise Refused("returns with the stack pointer moved")
         for name in (*self.kept, *self.isa.abi.zero_on_return):
-            now = combine((1, self.form(self.slots[self.isa.slots[name]])), (-1, self.kept.get(name, {})))
-            if substitute(now, self.limbs.pivots):
+            if self.changed(name):
                 raise Refused(f"returns with a wrong {name}")
         for place in (("r", k) for k in range(self.contract.buffers["r"])):
             if place not in self.memory:
@@ -391,42 +406,12 @@ class Machine:
         if error:
             raise Refused(f"the result is not the product: {len(error)} terms are left over")
 
+    def changed(self, name: str) -> bool:
+        """Whether a register or flag may hold something else than at entry; or than zero, if it is not to be kept."""
+        now = combine((1, self.form(self.slots[self.isa.slots[name]])), (-1, self.kept.get(name, {})))
+        return bool(substitute(now, self.limbs.pivots))
+
     def number(self, buffer: str, length: int) -> Sum:
         """What the limbs of a buffer are as one number."""
         width = self.isa.limb_bits
         return combine(*((1 << (width * k), self.form(self.memory[buffer, k])) for k in range(length)))
-
-
-def prove_forward(image: bytes, contract: Contract, core: Core, entry: int = 0) -> ForwardVerdict:
-    """Whether the code at `entry` (in bytes) keeps the contract, for all operands, on that core.
-
-    Where it cannot be shown at first, then perhaps with every mask known that is added to something: the carry of a
-    number with its sign is one or none by what the sign is.
-    """
-    first = _walked(Machine(image, contract, core, entry))
-    return first if first.proved else _walked(Machine(image, contract, core, entry, masks=True))
-
-
-def _walked(machine: Machine) -> ForwardVerdict:
-    """The outcome for all cases of a machine at the start."""
-    waiting, proved = [machine], 0
-    trace: Trace = []
-    while waiting:
-        machine = waiting.pop()
-        try:
-            while machine.step():
-                pass
-        except Fork as fork:
-            waiting += machine.cases(*fork.args)
-            if len(waiting) + proved > MOST_CASES:
-                return ForwardVerdict(False, "too many cases", proved)
-        except Impossible:
-            if not machine.assumed:
-                return ForwardVerdict(False, f"0x{machine.at:04x}: ranges contradict each other", proved)
-        except (Refused, DecodeError, Misuse) as error:
-            return ForwardVerdict(False, f"0x{machine.at:04x}: {error}", proved)
-        else:
-            proved, trace = proved + 1, trace or machine.trace
-            if machine.trace != trace:  # a branch or an address hangs on a bit that the walk forked on
-                return ForwardVerdict(False, "what is executed or touched depends on the operands", proved)
-    return ForwardVerdict(proved > 0, "" if proved else "no case ever occurs", proved)

@@ -21,10 +21,18 @@ from math import ceil, floor
 Monomial = tuple[int, ...]  # the product of these limbs, ascending; () is the number one
 Sum = Mapping[Monomial, Fraction | int]  # monomial -> factor, none of them zero
 UNIT: Sum = {(): 1}
+MOST_TERMS = 1 << 16  # of a sum; the product of two operands of 256 limbs has as many
+MOST_FACTORS = 4  # of a term: results have two, and what is dropped on the way to them no more than their square
+MOST_WORK = 1 << 25  # terms that are added up in all cases of a walk: 14 times what 256 bits take on AVR
+MOST_KEPT = 1 << 20  # terms of all forms: some 300 MB
 
 
 class Impossible(Exception):
     """Ranges that contradict each other: the case at hand never occurs."""
+
+
+class TooMuch(Exception):
+    """More terms than a proof is worth: no kernel needs as many."""
 
 
 class Fork(Exception):
@@ -40,17 +48,34 @@ class Value:
     high: int
 
 
+@dataclass
+class Work:
+    """Terms that may still be added up, and kept; the proof that begins sets it anew."""
+
+    left: int = MOST_WORK
+    kept: int = MOST_KEPT
+
+
+WORK = Work()
+
+
 def combine(*terms: tuple[Fraction | int, Sum]) -> Sum:
     """The sum of factor * sum."""
     total: dict[Monomial, Fraction | int] = {}
     for factor, form in terms:
+        WORK.left -= len(form)
         for monomial, coefficient in form.items():
             total[monomial] = total.get(monomial, 0) + factor * coefficient
-    return {monomial: coefficient for monomial, coefficient in total.items() if coefficient}
+    found = {monomial: coefficient for monomial, coefficient in total.items() if coefficient}
+    if len(found) > MOST_TERMS or min(WORK.left, WORK.kept) < 0:
+        raise TooMuch
+    return found
 
 
 def multiply(left: Sum, right: Sum) -> Sum:
     """The product of two sums."""
+    if max(map(len, left), default=0) + max(map(len, right), default=0) > MOST_FACTORS:
+        raise TooMuch
     return combine(*((c, {tuple(sorted(m + n)): d for n, d in right.items()}) for m, c in left.items()))
 
 
@@ -78,6 +103,7 @@ class Limbs:
         self.names: dict[frozenset[tuple[Monomial, Fraction | int]], int] = {}  # sums that were made a limb
         self.factors: dict[int, int] = {}  # limb -> an atom of the same value, to be multiplied
         self.pivots: dict[int, Sum] = {}  # atom -> what it equals, over atoms that are no pivots
+        self.longest = 1 << 20  # bits of a factor at most
         self.bases: dict[int, str] = {}  # atom -> the buffer that it is the address of
         self.masks = masks  # whether a mask that is added to something forks the walk, too
 
@@ -86,6 +112,12 @@ class Limbs:
         self.ranges.append((low, high))
         if form is not None:
             self.forms[len(self.ranges) - 1] = form
+            WORK.kept -= len(form)
+            if any(
+                max(factor.numerator.bit_length(), factor.denominator.bit_length()) > self.longest
+                for factor in form.values()
+            ):
+                raise TooMuch
         return len(self.ranges) - 1
 
     def value(self, parts: Sum, low: int, high: int) -> Value:

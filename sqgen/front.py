@@ -8,12 +8,11 @@ a request for another size tries what is there for the nearest one.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 
 import click
 from rich.progress import track
 
-from . import answers, kernel, measure, methods
+from . import answers, kernel, measure, methods, workers
 from .compile import compile_plan
 from .contract import OPS
 from .errors import UserError
@@ -85,7 +84,7 @@ def main(name: str, step: int, least: int, most: int) -> None:
     which = isa(name)
     jobs = [(name, op, bits) for op in OPS for bits in range(most, least - 1, -step)]
     found: dict[str, dict[int, list[answers.Row]]] = {op: {} for op in OPS}
-    with ProcessPoolExecutor() as pool:
+    with workers.pool() as pool:
         made = track(pool.map(job, jobs), total=len(jobs), description=name)
         for (_, op, bits), rows in zip(jobs, made, strict=True):
             found[op][bits] = rows

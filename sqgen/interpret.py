@@ -310,3 +310,47 @@ def counterexample(
             return values
         left -= len(path)
     return None
+
+
+def broken_promise(
+    image: bytes, contract: Contract, core: Core, runs: int, entry: int = 0, *, branches: bool = False
+) -> str:
+    """What code does that its contract forbids, on so many operands: "" if nothing was seen.
+
+    Result, registers to be kept, stack pointer, memory that is not its own, and the path, which must be one for all
+    operands unless it may have `branches`.
+    """
+    first: list[int] = []
+    for values in operands(contract, runs):
+        run = Run(contract, core)
+        run.start(values)
+        before, slots = bytes(run.machine.memory), list(run.machine.slots)
+        path: list[int] = []
+        following: int | None = entry
+        try:
+            while following is not None and len(path) < STEPS:
+                path.append(following)
+                following = run.machine.step(image, following)
+        except (Crash, DecodeError) as error:
+            return str(error)
+        harm = "no end" if following is not None else _harm(run, before, slots, values)
+        first = first or path
+        if harm or (path != first and not branches):
+            return harm or "its path depends on the operands"
+    return ""
+
+
+def _harm(run: Run, before: bytes, slots: Sequence[int], values: Sequence[int]) -> str:
+    """What a run has left wrong; `before` and `slots` are memory and registers when it began."""
+    machine, isa = run.machine, run.machine.isa
+    if run.result() != values[0] * values[-1]:
+        return f"wrong result for {', '.join(map(hex, values))}"
+    kept = (*isa.abi.callee_saved, *isa.stack_registers, *isa.abi.zero_on_return, isa.interrupt_enable or "")
+    for slot in (isa.slots[name] for name in kept if name):
+        if machine.slots[slot] != slots[slot]:
+            return f"does not keep {list(isa.slots)[slot]}"
+    stack = machine.wide(machine.stack) + isa.stack_free if machine.stack else len(before)
+    after = bytearray(machine.memory)
+    for start, end in ((run.places["r"], run.places["r"] + run.lengths["r"]), (max(0, stack - STACK), stack)):
+        after[start:end] = before[start:end]
+    return "writes to memory that is not its own" if after != before else ""

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from . import check, guarding, objects
+from . import check, claims, guarding, objects
 from .contract import contract
+from .digest import sha256
 from .errors import Exit, UserError
 from .idioms import idioms
 from .objects import CodeBytes
@@ -21,7 +20,6 @@ from .tables import isa
 
 CLAIMS = {"isa": str, "core": str, "op": str, "bits": int, "symbol": str}
 MEASURES = {"options": dict, "cycles": dict, "stack": int, "sha256": str}
-LARGEST = 1 << 20  # bytes of a manifest
 
 
 @dataclass(frozen=True)
@@ -41,19 +39,19 @@ def judge(file: Path, given: Mapping[str, Any], runs: int, *, branches: bool = F
     of their own, of as many cycles.
     """
     manifest = _manifest(file)
-    claims: dict[str, Any] = {name: manifest.get(name) if given[name] is None else given[name] for name in CLAIMS}
+    said: dict[str, Any] = {name: manifest.get(name) if given[name] is None else given[name] for name in CLAIMS}
     for name in ("isa", "bits"):
-        if claims[name] is None:
+        if said[name] is None:
             raise UserError(f"'{file}' has no manifest beside it; say --{name}")
-    which = isa(claims["isa"])
-    what = contract(which, claims["op"] or "sqr", claims["bits"])
-    core = which.core(claims["core"] or which.default_core)
+    which = isa(said["isa"])
+    what = contract(which, said["op"] or "sqr", said["bits"])
+    core = which.core(said["core"] or which.default_core)
     which.require(core, idioms(which).NEEDS)
     guarded = guarding.options(
         which, core, {str(name): str(value) for name, value in manifest.get("options", {}).items()}
     )
     what, core = replace(what, alone=guarded.alone), guarded.core
-    code = _code(file, which, core, claims["symbol"])
+    code = _code(file, which, core, said["symbol"])
     report = check.run(code.image, what, core, code.entry, runs, branches=branches)
     if core.name == manifest.get("core"):
         _compare(file, manifest, code, report)
@@ -81,24 +79,7 @@ def _code(file: Path, which: Isa, core: Core, symbol: str | None) -> CodeBytes:
 def _manifest(file: Path) -> dict[str, Any]:
     """The manifest beside a file, {} if there is none."""
     path = file.with_name(f"{file.stem}.json") if file.name else file
-    try:
-        if not path.is_file():
-            return {}
-        with path.open("rb") as stream:
-            text = stream.read(LARGEST + 1)
-        if len(text) > LARGEST:
-            raise ValueError("it is too long")
-        manifest = json.loads(text)
-        if not isinstance(manifest, dict):
-            raise ValueError("it is no JSON object")
-        for name, kind in (CLAIMS | MEASURES).items():
-            if name in manifest and (not isinstance(manifest[name], kind) or isinstance(manifest[name], bool)):
-                raise ValueError(f"its '{name}' is not of type {kind.__name__}")
-        return manifest
-    except OSError as error:
-        raise UserError(f"cannot read '{path}': {error.strerror or error}", Exit.FILE) from None
-    except (ValueError, RecursionError) as error:
-        raise UserError(f"'{path}' is no manifest: {error}", Exit.FILE) from None
+    return claims.read(path, CLAIMS | MEASURES, needed=False)
 
 
 def _compare(file: Path, manifest: Mapping[str, Any], code: CodeBytes, report: check.Report) -> None:
@@ -114,5 +95,5 @@ def _compare(file: Path, manifest: Mapping[str, Any], code: CodeBytes, report: c
             raise UserError(
                 f"{report.simulator} counts {measured} {name} for '{file}', its manifest says {claimed}", Exit.DISAGREES
             )
-    if hashlib.sha256(code.body).hexdigest() != manifest.get("sha256"):
+    if sha256(code.body) != manifest.get("sha256"):
         raise UserError(f"the code of '{file}' is not the code that its manifest describes", Exit.DISAGREES)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import functools
-import hashlib
-import json
 import math
 import operator
 from collections.abc import Callable, Sequence
@@ -14,6 +12,7 @@ from . import answers, measure, methods
 from .code import flags_written
 from .compile import Compiled, compile_plan
 from .contract import Verdict
+from .digest import proof_digest, sha256
 from .errors import Exit, UserError
 from .idioms import idioms
 from .plan import Plan
@@ -59,15 +58,9 @@ class Kernel:
         return spec.method not in known and bool(methods.method(spec.method).PARAMETERS)
 
     @property
-    def moved(self) -> bool:
-        """Whether a device is not where the table has it."""
-        core = self.spec.core
-        return bool(core.devices) and core.devices != self.spec.contract.isa.core(core.name).devices
-
-    @property
     def sha256(self) -> str:
         """Of the code."""
-        return hashlib.sha256(self.compiled.image).hexdigest()
+        return sha256(self.compiled.image)
 
     @property
     def variable(self) -> tuple[str, ...]:
@@ -87,23 +80,16 @@ class Kernel:
     @property
     def digest(self) -> str:
         """Of what was proved: the contract, the code, the table it was read by, and the verdict."""
-        contract = self.spec.contract
-        statement = {
-            "op": contract.op,
-            "limbs": contract.limbs,
-            "abi": contract.isa.abi.name,
-            "core": self.spec.core.name,
-            "table": contract.isa.digest,
-            "code": self.sha256,
-            "cases": self.verdict.cases,
-            "stack": self.verdict.stack,
-            "overlap": {name: list(safe) for name, safe in self.verdict.overlap.items()},
-            **({"paths": 1 + len(self.verdict.others)} if self.verdict.branches else {}),
-            **({"variable": list(self.variable)} if self.variable else {}),
-            **({"alone": True} if contract.alone else {}),
-            **({"devices": dict(self.spec.core.devices)} if self.moved else {}),
-        }
-        return hashlib.sha256(json.dumps(statement, sort_keys=True).encode()).hexdigest()
+        return proof_digest(
+            self.spec.contract,
+            self.spec.core,
+            self.compiled.image,
+            cases=self.verdict.cases,
+            stack=self.verdict.stack,
+            overlap=self.verdict.overlap,
+            paths=1 + len(self.verdict.others),
+            variable=self.variable,
+        )
 
 
 def make(spec: Spec) -> Kernel:

@@ -6,6 +6,7 @@ import importlib
 import inspect
 import itertools
 import pkgutil
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from random import Random
@@ -18,6 +19,7 @@ from .places import folder
 from .plan import Plan, Step
 from .table import nearest
 
+PLAIN = re.compile("[A-Za-z0-9 .,+=_-]*")  # what values of parameters are made of: they are printed into comments
 Known = Callable[[str, str, int], Mapping[str, str]]  # good parameters of (method, operation, limbs)
 
 
@@ -156,7 +158,9 @@ def values(name: str, given: Mapping[str, str], columns: int, known: Known = _no
     Raises UserError for an unknown name, an unknown word, a value that is no number, or one out of range.
     """
     parameters = {parameter.name: parameter for parameter in method(name).PARAMETERS}
-    for key in given:
+    for key, text in given.items():
+        if not PLAIN.fullmatch(text):
+            raise UserError(f"method '{name}': parameter '{key}' has characters that no value has: {text!r}")
         if key not in parameters:
             what = nearest(key, parameters) if parameters else "; it has none"
             raise UserError(f"method '{name}' has no parameter '{key}'{what}")

@@ -16,7 +16,8 @@ from .errors import Exit, UserError
 from .table import Assembler, Compiler, Core, Isa
 
 TIMEOUT = 60  # seconds
-LLVM_CHILD = (sys.executable, "-P", str(Path(__file__).with_name("llvm_child.py")))  # -P: no module of ours by accident
+PYTHON = (sys.executable, "-P")  # -P: no module of ours by accident, and none that lies in the user's folder
+LLVM_CHILD = (*PYTHON, str(Path(__file__).with_name("llvm_child.py")))
 
 
 def installed(tool: Assembler | Compiler) -> bool:
@@ -39,7 +40,7 @@ def assemble(source: Path, target: Path, isa: Isa, core: Core, name: str | None 
         raise UserError(f"no assembler for {isa.name} is installed; install {packages}", Exit.TOOL)
     cpu = chosen.names.get(core.name, core.name)
     words = [word.format(core=cpu, source=source.resolve(), object=target.resolve()) for word in chosen.command]
-    done = _run(chosen.name, [sys.executable, "-m", chosen.module, *words] if chosen.module else words)
+    done = _run(chosen.name, [*PYTHON, "-m", chosen.module, *words] if chosen.module else words)
     if done.returncode:
         raise UserError(f"{chosen.name} refuses '{source}': {_complaint(done)}", Exit.FILE)
 
@@ -48,7 +49,7 @@ def compile_c(compiler: Compiler, level: str, core: Core, function: tuple[str, s
     """An ELF file `target` of a function (symbol, C text).  Raises UserError (TOOL) where the compiler refuses it."""
     symbol, text = function
     source = target.with_suffix(".c")
-    source.write_text(text)
+    source.write_text(text, encoding="utf-8")
     known = {"core": core.name, "level": level, "symbol": symbol, "source": source.name, "object": target.name}
     done = _run(compiler.name, [word.format(**known) for word in compiler.command], folder=target.parent)
     if done.returncode:

@@ -1,8 +1,10 @@
-"""A progress bar on stderr, for people who wait: only on a terminal, only after a second."""
+"""What people who wait are told on stderr: a bar, only on a terminal and after a second, or a word."""
 
 from __future__ import annotations
 
+import contextlib
 import sys
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from types import TracebackType
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 PATIENCE = 1.0  # seconds without a bar
+WORDLESS = 2.0  # seconds without a word
 
 
 class Bar:
@@ -42,6 +45,24 @@ class Bar:
             self.shown = _bar(self.title, self.total)
         if self.shown:
             self.shown.update(self.shown.task_ids[0], completed=done, description=self.title)
+
+
+@contextlib.contextmanager
+def word(what: str) -> Iterator[None]:
+    """A line that says `what` takes so long, if it takes longer than `WORDLESS` seconds."""
+
+    def say() -> None:
+        if sys.stderr is not None:
+            with contextlib.suppress(OSError):
+                print(f"still {what}; Ctrl-C stops it", file=sys.stderr, flush=True)
+
+    timer = threading.Timer(WORDLESS, say)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def tracked(items: Sequence[T], title: str) -> Iterator[T]:

@@ -50,7 +50,7 @@ def public(isa: Isa, op: str, core: Core | None = None) -> list[Public]:
     """What is known for an operation on a core, or the default one, or any that takes the same cycles: the smallest
     size first, the fastest first."""
     path = folder("papers") / "public" / f"{isa.name}.toml"
-    document: dict[str, Any] = tomllib.loads(path.read_text()) if path.is_file() else {}
+    document: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     counts = document.get("counts", "body")
     rows = [Public(**row, counts=counts) for row in document.get(op, [])]
     wanted = core or isa.core(isa.default_core)

@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from . import answers, methods
 from .contract import OPS
-from .files import write_all
+from .files import rewrite
 from .table import Core, Isa
 
 
 def save(isa: Isa, method: str, op: str, new: Mapping[int, Sequence[answers.Row]], core: Core | None = None) -> None:
-    """Write the answers' file with other rows for some sizes (bits) of a method; all else stays.
+    """Write the answers' file with other rows for some sizes (bits) of a method; all else stays, also what another
+    search has found meanwhile.
 
     Raises UserError if it cannot be written.
     """
-    lines = ["# Found by search, `make answers` and others; sqgen/answers.py reads it."]
-    for each_op in OPS:
-        for each in methods.names(each_op):
-            table: dict[int, Sequence[answers.Row]] = {**answers.table(isa, each, each_op, core)}
-            if (each, each_op) == (method, op):
-                table |= new
-            lines += _section(f"{each}.{each_op}", table)
-    _write(answers.path(isa, core), lines)
+
+    def text() -> str:
+        lines = ["# Found by search, `make answers` and others; sqgen/answers.py reads it."]
+        for each_op in OPS:
+            for each in methods.names(each_op):
+                table: dict[int, Sequence[answers.Row]] = {**answers.table(isa, each, each_op, core)}
+                if (each, each_op) == (method, op):
+                    table |= new
+                lines += _section(f"{each}.{each_op}", table)
+        return _joined(lines)
+
+    _rewrite(answers.path(isa, core), text)
 
 
 def save_fronts(isa: Isa, new: Mapping[str, Mapping[int, Sequence[answers.Row]]]) -> None:
@@ -31,15 +36,29 @@ def save_fronts(isa: Isa, new: Mapping[str, Mapping[int, Sequence[answers.Row]]]
 
     Raises UserError if it cannot be written.
     """
-    lines = ["# Found by `make answers`; sqgen/front.py says what it is."]
-    for op in OPS:
-        lines += _section(op, {**answers.fronts(isa, op), **new.get(op, {})})
-    _write(answers.front_path(isa), lines)
+
+    def text() -> str:
+        lines = ["# Found by `make answers`; sqgen/front.py says what it is."]
+        for op in OPS:
+            lines += _section(op, {**answers.fronts(isa, op), **new.get(op, {})})
+        return _joined(lines)
+
+    _rewrite(answers.front_path(isa), text)
 
 
-def _write(path: Path, lines: Sequence[str]) -> None:
-    write_all(path.parent, {path.name: "\n".join(lines) + "\n"})
+def _rewrite(path: Path, text: Callable[[], str]) -> None:
+    """Write a file from what stands in it now, not from what stood in it when it was read first."""
+
+    def current() -> str:
+        answers.forget()
+        return text()
+
+    rewrite(path, current)
     answers.forget()
+
+
+def _joined(lines: Sequence[str]) -> str:
+    return "\n".join(lines) + "\n"
 
 
 def _section(name: str, table: Mapping[int, Sequence[answers.Row]]) -> list[str]:

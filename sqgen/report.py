@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from .paper import Table as PaperTable
     from .plan import Plan
     from .reproduce import Reproduction
+    from .verify import Verified
 
 WIDTH = 100
 OPERATION = {"sqr": "squaring", "mul": "multiplication"}
@@ -56,6 +57,11 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: bool
     buffer = io.StringIO()
     Console(file=buffer, width=WIDTH, color_system=None, legacy_windows=False, markup=False).print(table)
     return "\n".join(line.rstrip() for line in buffer.getvalue().splitlines()).strip("\n") + "\n"
+
+
+def plain_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table of numbers for tools beside the program."""
+    return _table(heads, rows, numbers=True)
 
 
 def job(contract: Contract, core: Core) -> str:
@@ -134,6 +140,20 @@ def proof_table(code: CodeBytes, verdict: Verdict, core: Core) -> str:
         *((f"r == {name}", "allowed" if 0 in safe else "not allowed") for name, safe in verdict.overlap.items()),
     ]
     return _facts(f"{code.symbol}: {job(contract, core)}", rows)
+
+
+def verified_table(found: Verified) -> str:
+    """What the second proof found to be as the manifest says."""
+    verdict, isa = found.verdict, found.contract.isa
+    ways = f", {len(verdict.paths)} paths of as many cycles" if len(verdict.paths) > 1 else ""
+    cases = f"{verdict.cases} case{'s' if verdict.cases > 1 else ''}"
+    rows = [
+        ("proof", f"the second one holds for every input, {cases}{ways}"),
+        ("same", "code, cycles, stack, overlap, registers and digest are those of the manifest"),
+        ("cycles", _cycles(found.price)),
+        ("stack", _stack(isa, verdict.stack)),
+    ]
+    return _facts(f"{found.symbol}: {job(found.contract, found.core)}", rows)
 
 
 def refusal(symbol: str, verdict: Verdict, example: tuple[int, ...] | None) -> str:

@@ -12,14 +12,12 @@ from __future__ import annotations
 
 import functools
 import math
-import os
 import random
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 
-from . import answers, frame, measure, methods
+from . import answers, frame, measure, methods, workers
 from .allocate import Task, best_place
 from .anneal import Cooling, anneal
 from .compile import Compiled, compile_plan
@@ -186,7 +184,7 @@ def access(which: Isa, core: Core, kind: str) -> int:
 def search(job: Job, budgets: Iterator[Budget], seed: int) -> Iterator[answers.Row]:
     """The best answer known after each batch of rounds, of which each has a budget; none while no plan fits."""
     best, starts = job.before(), job.starts()
-    with ProcessPoolExecutor(min(BATCH, os.cpu_count() or 1)) as pool:
+    with workers.pool(BATCH) as pool:
         for number, budget in enumerate(budgets):
             seeds = [f"{seed} {number} {each}" for each in range(BATCH)]
             found = pool.map(job.round, [starts] * BATCH, [budget] * BATCH, seeds)

@@ -431,10 +431,10 @@ class State:
         return 0 if self.contract.isa.stack_free else 1
 
     def stack_pointer(self) -> int | None:
-        """Its distance in limbs from its value at entry, None while it is half written."""
-        isa = self.contract.isa
+        """Its distance in limbs from its value at entry; None while it is half written, or between two limbs."""
+        isa, size = self.contract.isa, self.contract.isa.limb_bits // 8
         found = self.resolve(self.joined(isa.stack_registers))
-        return None if found is None or found[0] != "stack" else found[1] // (isa.limb_bits // 8)
+        return None if found is None or found[0] != "stack" or found[1] % size else found[1] // size
 
     def move_stack(self, depth: int) -> None:
         """The stack pointer has a new place: what lies below it is lost to interrupts."""

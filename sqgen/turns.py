@@ -34,7 +34,10 @@ def bodies(image: bytes, isa: Isa, entry: int) -> dict[int, int]:
 
 
 def behind_pops(image: bytes, isa: Isa, at: int) -> int:
-    """The first instruction from `at` on that restores nothing from the stack."""
-    while (insn := decode(isa, image, at).insn).frame == "restore":
-        at += insn.size
+    """The first instruction from `at` on that restores nothing from the stack, or what is no instruction."""
+    try:
+        while (insn := decode(isa, image, at).insn).frame == "restore":
+            at += insn.size
+    except DecodeError:
+        pass
     return at

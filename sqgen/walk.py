@@ -23,6 +23,7 @@ from .table import Core
 
 STEPS = 1_000_000  # instructions walked at most, in all cases together
 STEPS_BESIDE = 4096  # instructions that a case may take beside those for products
+NESTED = 64  # calls that have not returned, at most
 LOOK_AHEAD = 64  # instructions looked at to see whether a carry is dropped
 
 
@@ -136,6 +137,7 @@ class Walk:
                     self.allowed(instr)
                     self.seen.add(at)
                 following: int | None = at + instr.insn.size
+                devices = copy.copy(state.bus)  # an instruction that splits begins once more in each case
                 if state.bus:
                     self.tick(state.bus, state, instr)
                 if state.conditions:
@@ -147,6 +149,7 @@ class Walk:
                     if self.turns and instr.insn.frame:
                         returned(state)
             except Split as split:
+                state.bus = devices
                 return split.atom, at
             except (Refused, bus.Misuse) as refused:
                 raise self.failure(at, str(refused)) from None
@@ -294,6 +297,8 @@ class Walk:
 
     def call(self, state: State, target: int, following: int) -> int:
         """Where a call goes on: in its function, or behind it where a lemma says what that does."""
+        if len(state.calls) >= NESTED:
+            raise Refused(f"calls that do not return are more than {NESTED}; perhaps a function calls itself")
         if self.told(state, target):
             return following
         called(state)

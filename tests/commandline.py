@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import pytest
 from conftest import assemble, kernel
 
-from sqgen import emit
+from sqgen import emit, progress
 from sqgen.cli import main
 from sqgen.errors import Exit
 
@@ -42,8 +42,9 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def sqgen(here: Path, capfd: pytest.CaptureFixture[str]) -> Call:
+def sqgen(here: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Call:
     """The command line in this process: `sqgen("--isa avr --bits 64", "--symbol", "my name")`."""
+    monkeypatch.setattr(progress, "WORDLESS", 60.0)  # what else runs here may make it slow
 
     def call(line: str, *more: str) -> Run:
         capfd.readouterr()

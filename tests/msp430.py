@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from sqgen import kernel as kernel_module
 from sqgen.encode import Instr, assemble
-from sqgen.forward import prove_forward
+from sqgen.forward_proof import prove_forward
 from sqgen.kernel import Kernel
 from sqgen.prove import prove
 from sqgen.spec import spec

@@ -12,9 +12,9 @@ from types import FrameType
 import pytest
 from conftest import core
 from handwritten import NAMES, Foreign
-from mutants import Mutant, is_right, mutants, own, subject
+from mutants import is_right, mutants, own, subject
 
-from sqgen.forward import prove_forward
+from sqgen.forward_proof import prove_forward
 
 PATIENCE = 2.0  # seconds for one proof of a mutant
 FEW, MANY = 6, 100  # mutants tried of one kernel in a normal run, and among the slow tests
@@ -67,7 +67,7 @@ def compare(names: list[str], count: int) -> None:
     """Both proofs on `count` mutants of each kernel, and simavr's word on those of which they say different things."""
     found: Counter[str] = Counter()
     for name in names:
-        every = [mutant for mutant in mutants(subject(name)) if not is_about_interrupts(mutant)]
+        every = list(mutants(subject(name)))
         for mutant in random.Random(name).sample(every, min(count, len(every))):
             said = both(mutant.kernel)
             found[said] += 1
@@ -89,9 +89,3 @@ def both(kernel: Foreign) -> str:
     if forward == reverse:
         return "proved" if forward else "refused"
     return "only proved forwards" if forward else "only proved in reverse"
-
-
-def is_about_interrupts(mutant: Mutant) -> bool:
-    """Whether the changed instruction is one of those that hold interrupts off, which the forward proof ignores."""
-    names = {instr.insn.name for instr in (*mutant.old, *mutant.new)}
-    return bool(names & {"cli", "sei", "in_sreg", "out_sreg", "out_spl", "out_sph"})

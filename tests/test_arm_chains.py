@@ -17,7 +17,7 @@ from flips import passed
 from sqgen import check, emit, methods, objects, report
 from sqgen import kernel as kernels
 from sqgen.errors import UserError
-from sqgen.forward import prove_forward
+from sqgen.forward_proof import prove_forward
 from sqgen.interpret import call, operands
 from sqgen.kernel import Kernel
 from sqgen.prove import prove

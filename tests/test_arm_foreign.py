@@ -13,7 +13,7 @@ from arm import arm
 from sqgen import objects, programs
 from sqgen.contract import Contract
 from sqgen.encode import Instr, assemble
-from sqgen.forward import prove_forward
+from sqgen.forward_proof import prove_forward
 from sqgen.interpret import Machine, call, operands
 from sqgen.oracles import unicorn_arm
 from sqgen.prove import prove

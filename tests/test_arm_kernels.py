@@ -17,7 +17,7 @@ from sqgen import check, emit, judging, methods, objects, report
 from sqgen import kernel as kernel_module
 from sqgen.encode import Instr
 from sqgen.errors import Exit, UserError
-from sqgen.forward import prove_forward
+from sqgen.forward_proof import prove_forward
 from sqgen.interpret import call, operands, trace
 from sqgen.kernel import Kernel
 from sqgen.oracles import OracleMissing

@@ -7,7 +7,7 @@ from arm import arm, made
 
 from sqgen.contract import Contract
 from sqgen.encode import Instr, assemble
-from sqgen.forward import prove_forward
+from sqgen.forward_proof import prove_forward
 from sqgen.interpret import Crash, call, operands
 from sqgen.prove import prove
 from sqgen.table import OperandValue

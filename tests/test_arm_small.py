@@ -10,7 +10,7 @@ from arm import arm, assemble, made
 
 from sqgen import check, emit, objects
 from sqgen.errors import Exit, UserError
-from sqgen.forward import prove_forward
+from sqgen.forward_proof import prove_forward
 from sqgen.interpret import call, operands
 from sqgen.kernel import make
 from sqgen.oracles import qemu_arm

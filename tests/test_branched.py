@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import shlex
 from collections.abc import Callable
 from dataclasses import replace
@@ -100,14 +101,14 @@ def test_mutants_of_the_branch_and_its_arms_are_refused_or_right() -> None:
     code = image("mul", "karatsuba", 16)
     instrs = [instr.insn.name for _, instr in disassemble(avr(), code)]
     branch, done = instrs.index("breq"), instrs.index("nop")
-    tried = proved = 0
-    for mutant in mutants(Foreign(contract("mul", 2), code, 0)):
-        if branch - 2 <= mutant.at <= branch + 4 or done - 3 <= mutant.at <= done + 30:
-            tried += 1
-            if verdict(mutant.kernel.image, "mul", 16).proved:
-                proved += 1
-                assert runs_alike(mutant.kernel), mutant
-    assert tried > 100 > 2 * proved
+    near = {*range(branch - 2, branch + 5), *range(done - 3, done + 31)}
+    every = [mutant for mutant in mutants(Foreign(contract("mul", 2), code, 0)) if mutant.at in near]
+    proved = 0
+    for mutant in random.Random(0).sample(every, 150):
+        if verdict(mutant.kernel.image, "mul", 16).proved:
+            proved += 1
+            assert runs_alike(mutant.kernel), mutant
+    assert proved < 50
 
 
 def runs_alike(kernel: Foreign) -> bool:

@@ -226,7 +226,7 @@ def test_show_draws_in_the_terminal_and_as_svg(sqgen: Call, here: Path) -> None:
         ("sqgen --goal ", {"speed", "call", "size", "balanced"}),
         ("sqgen --op ", {"sqr", "mul"}),
         ("sqgen --dump ", set(DUMPS)),
-        ("sqgen ", {"prove", "check", "compare", "cores", "explain", "methods", "paper", "search", "show"}),
+        ("sqgen ", {"prove", "check", "compare", "cores", "explain", "methods", "paper", "search", "show", "verify"}),
         ("sqgen paper s", {"SBD13"}),
         ("sqgen paper COC15 --table Ta", {f"Table {number}" for number in (1, 2, 3, 4)}),
         ("sqgen methods s", {"sbd", "streamed-karatsuba", "su", "sweeps"}),

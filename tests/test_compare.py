@@ -382,3 +382,8 @@ def test_the_command_imports_nothing_slow_before_it_runs() -> None:
     done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
     assert "compare" in shell("--help").stdout
+
+
+@pytest.mark.parametrize(("name", "bits"), [("arm", 32), ("msp430", 16)])
+def test_a_single_limb_is_compared_without_the_methods_that_halve_it(name: str, bits: int) -> None:
+    assert points(spec(name, bits), "sbd") and not points(spec(name, bits), "hybrid-karatsuba")

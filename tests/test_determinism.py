@@ -12,6 +12,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,10 @@ COMMANDS = (
     "--isa avr --bits 40 --op mul --out other",
     "--isa avr --bits 56 --goal call --core avr128da48",
     "--isa avr --bits 72 --op mul --max-stack 16",
+    "--isa arm --bits 96 --core cortex-m3",
+    "--isa arm --bits 64 --core cortex-m0",
+    "--isa msp430 --bits 64 --op mul -p mpy_base=0x4c0",
+    "--isa msp430 --bits 48 --syntax ti",
     "explain --isa avr --bits 48",
     "--isa avr --bits 48 --json",
     "--isa avr --bits 48 --stdout",
@@ -47,13 +52,14 @@ for line in {COMMANDS!r}:
 ALIKE = {"PYTHONHASHSEED": "0", "LC_ALL": "C.UTF-8", "TZ": "UTC"}
 
 
-def outputs(python: str, folder: Path, **environment: str) -> dict[str, bytes]:
-    """All that the commands write and print, by name, run by an interpreter from the bare checkout."""
+def outputs(*python: str, folder: Path, place: Path = ROOT, environment: Mapping[str, str] = ALIKE) -> dict[str, bytes]:
+    """All that the commands write and print, by name, run by an interpreter (a command) with the package that lies in
+    `place`, from the bare checkout where nothing is said."""
     packages = sysconfig.get_path("purelib")
     keep = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME")}
-    settings = {**keep, **ALIKE, "PYTHONPATH": f"{ROOT}{os.pathsep}{packages}", **environment}
+    settings = {**keep, **ALIKE, "PYTHONPATH": f"{place}{os.pathsep}{packages}", **environment}
     done = subprocess.run(
-        [python, "-c", PROGRAM], cwd=folder, env=settings, capture_output=True, timeout=120, check=False
+        [*python, "-c", PROGRAM], cwd=folder, env=settings, capture_output=True, timeout=120, check=False
     )
     assert (done.returncode, done.stderr) == (0, b"")
     files = {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
@@ -62,12 +68,13 @@ def outputs(python: str, folder: Path, **environment: str) -> dict[str, bytes]:
 
 @functools.cache
 def expected() -> dict[str, bytes]:
+    """What the commands give from the checkout."""
     with tempfile.TemporaryDirectory() as folder:
-        return outputs(sys.executable, Path(folder))
+        return outputs(sys.executable, folder=Path(folder))
 
 
 def test_everything_that_should_be_compared_is_there() -> None:
-    assert len(expected()) == 1 + 5 * 3 + 1
+    assert len(expected()) == 1 + 9 * 3 + 1
     assert all(expected().values())
 
 
@@ -77,6 +84,9 @@ def test_everything_that_should_be_compared_is_there() -> None:
         {"PYTHONHASHSEED": "1"},
         {"PYTHONHASHSEED": "random"},
         {"LC_ALL": "C", "TZ": "Asia/Kathmandu"},
+        {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0", "PYTHONIOENCODING": "utf-8"},
+        {"TZ": "Pacific/Kiritimati", "PYTHONDONTWRITEBYTECODE": "1"},
+        {"PYTHONWARNDEFAULTENCODING": "1", "PYTHONWARNINGS": "error", "PYTHONDEVMODE": "1"},
         {"LC_ALL": "POSIX", "LANG": "tr_TR.UTF-8", "LANGUAGE": "tr"},
         {"COLUMNS": "40", "LINES": "10", "TERM": "dumb", "NO_COLOR": "1"},
         {"COLUMNS": "300", "TERM": "xterm-256color", "FORCE_COLOR": "1", "COLORTERM": "truecolor"},
@@ -86,17 +96,17 @@ def test_everything_that_should_be_compared_is_there() -> None:
     ids=lambda environment: " ".join(f"{name}={value}" for name, value in environment.items()),
 )
 def test_the_environment_changes_nothing(tmp_path: Path, environment: dict[str, str]) -> None:
-    assert outputs(sys.executable, tmp_path, **environment) == expected()
+    assert outputs(sys.executable, folder=tmp_path, environment=environment) == expected()
 
 
 def test_the_folder_changes_nothing(tmp_path: Path) -> None:
     folder = tmp_path / "a folder" / "with ünicode" / ("and a long name " * 8)
     folder.mkdir(parents=True)
-    assert outputs(sys.executable, folder) == expected()
+    assert outputs(sys.executable, folder=folder) == expected()
 
 
 def test_doing_it_again_over_the_old_files_changes_nothing(tmp_path: Path) -> None:
-    assert outputs(sys.executable, tmp_path) == outputs(sys.executable, tmp_path) == expected()
+    assert outputs(sys.executable, folder=tmp_path) == outputs(sys.executable, folder=tmp_path) == expected()
 
 
 def interpreter(minor: int) -> str | None:
@@ -119,7 +129,8 @@ def test_every_python_gives_the_same_bytes(tmp_path: Path, minor: int) -> None:
     python = interpreter(minor)
     if python is None:
         pytest.skip(f"Python 3.{minor} is not installed")
-    assert outputs(python, tmp_path) == expected()
+    strict = {"PYTHONWARNDEFAULTENCODING": "1", "PYTHONWARNINGS": "error"}
+    assert outputs(python, folder=tmp_path, environment=strict) == expected()
 
 
 def test_no_date_path_host_or_user_is_in_any_output() -> None:

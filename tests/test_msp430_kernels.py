@@ -10,7 +10,7 @@ from msp430 import CORES, code_of, index_of, made, msp430, of, refused
 
 from sqgen import check, emit, objects, programs
 from sqgen.encode import Instr, decode, encode
-from sqgen.forward import prove_forward
+from sqgen.forward_proof import prove_forward
 from sqgen.interpret import call, operands, trace
 from sqgen.oracles import mspdebug
 from sqgen.oracles.mspdebug_judge import _Judge

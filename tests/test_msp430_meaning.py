@@ -51,10 +51,10 @@ def state(instr: Instr, rng: random.Random, entry: int) -> mspdebug.Call:
     return mspdebug.Call(registers, bytes(memory), status, entry)
 
 
-def stepped(instr: Instr, call: mspdebug.Call) -> Machine:
+def stepped(instr: Instr, call: mspdebug.Call, core: str = "msp430") -> Machine:
     """The interpreter behind the instruction."""
     isa = msp430()
-    machine = Machine(isa, isa.core("msp430"), mspdebug.RAM + SIZE)
+    machine = Machine(isa, isa.core(core), mspdebug.RAM + SIZE)
     for name, value in call.registers.items():
         machine.slots[isa.slots[name]] = value
     for name, bit in FLAGS.items():
@@ -84,6 +84,61 @@ def test_each_instruction_means_what_the_simulator_does() -> None:
         for name, bit in FLAGS.items():
             if name not in (*isa.opaque, *instr.insn.clobbers):
                 assert bool(after.status & bit) == bool(machine.slots[isa.slots[name]]), f"{name} behind {shown}"
+
+
+BRANCHES = sorted(name for name, insn in msp430().insns.items() if insn.control[:1] == ("branch",))
+
+
+@pytest.mark.simulator
+@pytest.mark.parametrize("name", BRANCHES)
+def test_a_branch_is_taken_where_the_simulator_takes_it(name: str) -> None:
+    """Over a CLR, which tells whether it was."""
+    isa, rng = msp430(), random.Random(name)
+    clear, jump = Instr(isa.insns["clr"], ("r4",)), Instr(isa.insns[name], (2,))
+    image = encode(jump) + encode(clear) + bytes((0x30, 0x40)) + mspdebug.HALT.to_bytes(2, "little")  # br #HALT
+    calls = [state(clear, rng, 0) for _ in range(STATES)]
+    calls = [mspdebug.Call({**call.registers, "r4": 1}, call.memory, call.status, 0) for call in calls]
+    seen = set()
+    for before, after in zip(calls, mspdebug.run(image, 0, calls), strict=True):
+        machine = stepped(Instr(isa.insns["nop"], ()), before)
+        taken = machine.step(image, 0) == jump.insn.size + clear.insn.size
+        assert after.registers["r4"] == int(taken)
+        seen.add(taken)
+    assert seen == {True, False}
+
+
+SEVERAL = sorted(name for name in msp430().insns if name.startswith(("pushm_", "popm_")))
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+def test_to_push_or_pop_several_is_to_do_it_one_by_one(name: str) -> None:
+    """[SLAU208]: PUSHM.W #n, Rd pushes Rd, Rd-1, ...; POPM.W #n, Rd pops the last of them first.  Nothing runs these,
+    but PUSH and POP are held against the simulator."""
+    isa, rng = msp430(), random.Random(name)
+    word, count = name.split("_")
+    registers = [f"r{10 - at}" for at in range(int(count))]
+    single = isa.insns[word.removesuffix("m")]
+    steps = [Instr(single, (register,)) for register in (registers if word == "pushm" else registers[::-1])]
+    for _ in range(STATES):
+        call = state(steps[0], rng, 0)
+        several = stepped(Instr(isa.insns[name], ()), call, "msp430x")
+        one_by_one = stepped(steps[0], call)
+        for step in steps[1:]:
+            one_by_one.step(encode(step), 0)
+        assert (several.slots, several.memory) == (one_by_one.slots, one_by_one.memory)
+
+
+def test_a_status_register_that_is_given_back_changes_no_bit_that_nobody_names() -> None:
+    """`lpm` is by how much the bits differ that no flag of the table is: what is pushed has none of them."""
+    isa, rng = msp430(), random.Random(3)
+    for _ in range(STATES):
+        call = state(Instr(isa.insns["nop"], ()), rng, 0)
+        machine = stepped(Instr(isa.insns["push_sr"], ()), call)
+        machine.step(encode(Instr(isa.insns["pop_sr"], ())), 0)
+        assert machine.slots == stepped(Instr(isa.insns["nop"], ()), call).slots
+        top = int.from_bytes(call.memory[SIZE // 2 : SIZE // 2 + 2], "little")
+        other = stepped(Instr(isa.insns["pop_sr"], ()), call)
+        assert other.slots[isa.slots["lpm"]] == top & ~KNOWN & 0xFFFF
 
 
 def test_what_the_simulator_cannot_run_is_430x_alone() -> None:

@@ -11,7 +11,7 @@ from sqgen.contract import Contract
 from sqgen.encode import Instr, assemble
 from sqgen.errors import UserError
 from sqgen.explain import explain
-from sqgen.forward import prove_forward
+from sqgen.forward_proof import prove_forward
 from sqgen.interpret import call, operands
 from sqgen.prove import prove
 from sqgen.spec import spec

@@ -16,7 +16,7 @@ from sqgen import check, emit, judging, programs
 from sqgen import kernel as kernel_module
 from sqgen.encode import assemble
 from sqgen.errors import Exit, UserError
-from sqgen.forward import prove_forward
+from sqgen.forward_proof import prove_forward
 from sqgen.interpret import call, operands
 from sqgen.prove import prove
 from sqgen.spec import spec

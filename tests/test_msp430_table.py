@@ -150,6 +150,15 @@ def addressing(operand: str) -> str:
     return "a" if operand.startswith("&") else "x" if "(" in operand else "r"
 
 
+@pytest.mark.parametrize("core", ["msp430", "msp430x"])
+@pytest.mark.parametrize("name", JUMPS)
+def test_jumps_take_two_cycles_and_an_addition_to_the_program_counter_three(name: str, core: str) -> None:
+    isa = msp430()
+    insn = isa.insns[name]
+    assert isa.cycles(insn, isa.core(core)) == (3 if name == "bra" else 2)
+    assert isa.by_timing(insn.taken, isa.core(core)) == 0
+
+
 EMULATED = {
     "clr": "#0, ",
     "adc": "#0, ",

@@ -93,7 +93,7 @@ def known(survey: Survey) -> list[Figures]:
     """The figures that are there."""
     if not survey.file.is_file():
         return []
-    rows = csv.DictReader(survey.file.read_text().splitlines())
+    rows = csv.DictReader(survey.file.read_text(encoding="utf-8").splitlines())
     numbers = ("body", "call", "bytes", "stack")
     return [
         Figures(row["core"], row["op"], int(row["bits"]), row["method"], *(int(row[name]) for name in numbers))
@@ -109,4 +109,4 @@ def write(survey: Survey, figures: Sequence[Figures]) -> None:
     writer = csv.DictWriter(buffer, list(Figures.__dataclass_fields__), lineterminator="\n")
     writer.writeheader()
     writer.writerows(asdict(found[key]) for key in keys if key in found)
-    survey.file.write_text(buffer.getvalue())
+    survey.file.write_text(buffer.getvalue(), encoding="utf-8")

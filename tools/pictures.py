@@ -95,7 +95,7 @@ def files() -> dict[Path, str]:
 def stale() -> list[Path]:
     """Files that are not what they should be, or should not be there."""
     wanted = files()
-    changed = [path for path, text in wanted.items() if not path.is_file() or path.read_text() != text]
+    changed = [path for path, text in wanted.items() if not path.is_file() or path.read_text(encoding="utf-8") != text]
     return changed + sorted(path for path in (DOCS / "pictures").glob("*.svg") if path not in wanted)
 
 
@@ -108,7 +108,7 @@ def main(*, write: bool) -> None:
         click.echo(path.relative_to(DOCS.parent))
         if write and path in wanted:
             path.parent.mkdir(exist_ok=True)
-            path.write_text(wanted[path])
+            path.write_text(wanted[path], encoding="utf-8")
         elif write:
             path.unlink()
 

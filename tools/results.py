@@ -134,7 +134,7 @@ def main(*, write: bool) -> None:
     if write:
         for name, fill in (("README.md", filled), ("docs/search.md", found)):
             path = TOP / name
-            path.write_text(fill(path.read_text()))
+            path.write_text(fill(path.read_text(encoding="utf-8")), encoding="utf-8")
     else:
         click.echo(table() + cortex() + msp430())
 

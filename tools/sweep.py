@@ -8,13 +8,13 @@ python tools/sweep.py --measure --isa arm --least 256 --most 384
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 
 import click
 from figures import DOCS, SURVEYS, Figures, known, measured, write
 from rich.progress import track
 
+from sqgen import workers
 from sqgen.contract import OPS
 from sqgen.public import Public, public
 from sqgen.report import OPERATION
@@ -97,10 +97,10 @@ def main(*, measure: bool, names: Sequence[str], least: int, most: int) -> None:
     """Measure all sizes, and draw them."""
     for survey in (SURVEYS[name] for name in names if measure):
         jobs = [job for job in survey.jobs if least <= job.bits <= most]
-        with ProcessPoolExecutor() as pool:
+        with workers.pool() as pool:
             found = list(track(pool.map(measured, jobs), f"{survey.isa} ...", total=len(jobs)))
         write(survey, [*known(survey), *found])
-    PLOT.write_text(plot(known(SURVEYS["avr"])))
+    PLOT.write_text(plot(known(SURVEYS["avr"])), encoding="utf-8")
 
 
 if __name__ == "__main__":

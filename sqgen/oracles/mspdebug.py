@@ -51,16 +51,24 @@ def run(image: bytes, entry: int, calls: Sequence[Call]) -> list[After]:
     if shutil.which("mspdebug") is None:
         raise OracleMissing("mspdebug not found; install the Debian package mspdebug")
     with tempfile.TemporaryDirectory() as folder:
-        program, script = Path(folder) / "code.txt", Path(folder) / "script"
+        program, script = Path(folder, "code.txt"), Path(folder, "script")
         rows = [image[at : at + LINE].hex(" ").upper() for at in range(0, len(image), LINE)]
-        program.write_text("\n".join([f"@{CODE:04X}", *rows, f"@{HALT:04X}", "FF 3F", "q", ""]))
-        lines = ["simio add hwmult mul", "simio add tracer count", f"prog {program}", f"setbreak 0x{HALT:04x}"]
+        program.write_text("\n".join([f"@{CODE:04X}", *rows, f"@{HALT:04X}", "FF 3F", "q", ""]), encoding="utf-8")
+        lines = ["simio add hwmult mul", "simio add tracer count", f"prog {program.name}", f"setbreak 0x{HALT:04x}"]
         for call in calls:
             lines += commands(call, entry)
-        script.write_text("".join(f"{line}\n" for line in lines))
-        command = ["mspdebug", "-q", "-n", "sim", f"read {script}"]
+        script.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        command = ["mspdebug", "-q", "-n", "sim", f"read {script.name}"]  # a name with a space would be two
         try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, check=False)
+            done = subprocess.run(
+                command,
+                cwd=folder,
+                capture_output=True,
+                encoding="utf-8",
+                errors="replace",
+                timeout=TIMEOUT,
+                check=False,
+            )
         except subprocess.TimeoutExpired:
             raise OracleFailed(f"no end after {TIMEOUT} seconds") from None
     found = list(parsed(done.stdout))

@@ -140,10 +140,10 @@ def _main(symbol: str, limbs: int, calls: Sequence[tuple[int, ...]], board: Boar
 
 def _build(folder: Path, board: Board) -> None:
     """Make `firmware.elf`, with all warnings."""
-    command = [sys.executable, "-m", "ziglang", "cc", "-target", "thumb-freestanding-eabi", f"-mcpu={board.cpu}"]
+    command = [sys.executable, "-P", "-m", "ziglang", "cc", "-target", "thumb-freestanding-eabi", f"-mcpu={board.cpu}"]
     command += ["-Wall", "-Wextra", "-Werror", "-O1", "-fno-sanitize=all", "-ffreestanding", "-nostdlib"]
     command += ["-T", "link.ld", "main.c", "kernel.S", "-o", "firmware.elf"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, cwd=folder, capture_output=True, encoding="utf-8", errors="replace", check=False)
     if done.returncode:
         raise OracleFailed(f"the firmware does not build: {done.stderr.strip()[:500]}")
 
@@ -153,7 +153,9 @@ def _printed(firmware: Path, board: Board, count: int) -> list[int]:
     command = ["qemu-system-arm", "-machine", board.machine, "-nographic", "-monitor", "none", "-serial", "none"]
     command += ["-semihosting-config", "enable=on,target=native", "-kernel", str(firmware)]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=TIMEOUT, input="")
+        done = subprocess.run(
+            command, capture_output=True, encoding="utf-8", errors="replace", check=False, timeout=TIMEOUT, input=""
+        )
     except subprocess.TimeoutExpired:
         raise OracleFailed(f"no end after {TIMEOUT} seconds") from None
     lines = (done.stdout + done.stderr).split()

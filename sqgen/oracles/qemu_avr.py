@@ -130,10 +130,10 @@ def _main_program(symbol: str, calls: Sequence[tuple[bytes, ...]], result_bytes:
 
 def _build(folder: Path, assembly: str, main_program: str) -> Path:
     """Compiles the firmware; returns the ELF file."""
-    (folder / "kernel.S").write_text(assembly)
-    (folder / "main.c").write_text(main_program)
+    (folder / "kernel.S").write_text(assembly, encoding="utf-8")
+    (folder / "main.c").write_text(main_program, encoding="utf-8")
     command = ["avr-gcc", f"-mmcu={_PART}", "-std=gnu99", "-Os", "-o", "firmware.elf", "main.c", "kernel.S"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, cwd=folder, capture_output=True, encoding="utf-8", errors="replace", check=False)
     if done.returncode == 0:
         return folder / "firmware.elf"
     if "avr/io.h" in done.stderr or f"crt{_PART}.o" in done.stderr:
@@ -148,7 +148,9 @@ def _printed(firmware: Path, count: int, timeout: float) -> list[bytes]:
     command = ["qemu-system-avr", "-machine", _MACHINE, "-bios", str(firmware)]
     command += ["-display", "none", "-monitor", "none", "-serial", "stdio"]
     pipe = subprocess.PIPE
-    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, text=True, errors="replace")
+    process = subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, encoding="utf-8", errors="replace"
+    )
     # Nothing ends QEMU from inside: the firmware halts in a loop, and so may a broken kernel.
     stopper = threading.Timer(timeout, process.kill)
     stopper.start()

@@ -1,0 +1,136 @@
+"""The second proof, whole: all cases of a walk (`forward`), and what is true of all of them.
+
+Every case must leave the product.  All must execute the same instructions and touch the same places, or a branch or an
+address hangs on a secret; where branches on secrets are allowed, they must touch the same places in the same order, use
+as much stack, and take the same cycles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from .bus import Misuse
+from .contract import Contract
+from .encode import DecodeError
+from .forward import Machine, Refused, Touch, Trace
+from .forward_sums import MOST_KEPT, MOST_WORK, WORK, Fork, Impossible, TooMuch
+from .table import Core
+from .timing import price
+
+MOST_CASES = 1 << 12
+
+
+@dataclass(frozen=True)
+class ForwardVerdict:
+    """The outcome: if not `proved`, `why` is one line; `cases` counts the walks that reached their end.
+
+    Where it is proved: `paths`, offsets in bytes of the instructions executed, more than one only with branches on
+    secrets; `stack`, bytes below the return address at most; `overlap`, for each operand the displacements in limbs
+    (address of the result less its own) at which the two overlap and the result is right all the same; `written`,
+    registers that are written on the way.
+    """
+
+    proved: bool
+    why: str
+    cases: int
+    paths: tuple[tuple[int, ...], ...] = ()
+    stack: int = 0
+    overlap: Mapping[str, tuple[int, ...]] | None = None
+    written: tuple[str, ...] = ()
+
+
+def prove_forward(
+    image: bytes, contract: Contract, core: Core, entry: int = 0, *, branches: bool = False
+) -> ForwardVerdict:
+    """Whether the code at `entry` (in bytes) keeps the contract, for all operands, on that core.
+
+    `branches`: its path may depend on operands.  Where it cannot be shown at first, then perhaps with every mask known
+    that is added to something: the carry of a number with its sign is one or none by what the sign is.
+    """
+    WORK.left, WORK.kept = MOST_WORK, MOST_KEPT
+    first = _walked(Machine(image, contract, core, entry, branches=branches))
+    return first if first.proved else _walked(Machine(image, contract, core, entry, masks=True, branches=branches))
+
+
+def _walked(machine: Machine) -> ForwardVerdict:
+    """The outcome for all cases of a machine at the start."""
+    waiting, ended, entry = [machine], list[Trace](), machine.at
+    written: set[int] = set()
+    while waiting:
+        machine = waiting.pop()
+        try:
+            while machine.step():
+                pass
+        except Fork as fork:
+            waiting += machine.cases(*fork.args)
+            if len(waiting) + len(ended) > MOST_CASES:
+                return ForwardVerdict(False, "too many cases", len(ended))
+        except Impossible:
+            if not machine.assumed:
+                return ForwardVerdict(False, f"0x{machine.at:04x}: ranges contradict each other", len(ended))
+        except (Refused, DecodeError, Misuse, TooMuch) as error:
+            why = error.args[0] if error.args else "more terms than this proof can hold"
+            return ForwardVerdict(False, f"0x{machine.at:04x}: {why}", len(ended))
+        else:
+            ended.append(machine.trace)
+            written |= machine.written
+            if difference := _seen_apart(machine, ended[0], entry):
+                return ForwardVerdict(False, difference, len(ended))
+    if not ended:
+        return ForwardVerdict(False, "no case ever occurs", 0)
+    isa = machine.isa
+    return ForwardVerdict(
+        True,
+        "",
+        len(ended),
+        tuple(dict.fromkeys(_path(trace, entry) for trace in ended)),
+        _stack(machine, ended[0]),
+        {name: tuple(_safe(machine.contract, ended[0], name)) for name in machine.contract.buffers if name != "r"},
+        tuple(name for name in isa.registers if isa.slots[name] in written),
+    )
+
+
+def _seen_apart(machine: Machine, first: Trace, entry: int) -> str:
+    """How a case can be told from the first one by its time or by what it accesses; "" if it cannot."""
+    if not machine.branches:
+        return "" if machine.trace == first else "what is executed or touched depends on the operands"
+    if list(_accesses(machine.trace)) != list(_accesses(first)) or _stack(machine, machine.trace) != _stack(
+        machine, first
+    ):
+        return "what is touched depends on the operands"
+    mine, its = (
+        price(machine.isa, machine.core, machine.image, _path(trace, entry), entry) for trace in (machine.trace, first)
+    )
+    return "" if mine.cycles == its.cycles else f"takes {mine.call} or {its.call} cycles, depending on the operands"
+
+
+def _path(trace: Trace, entry: int) -> tuple[int, ...]:
+    """Offsets from the entry."""
+    return tuple(at - entry for at, _ in trace)
+
+
+def _touches(trace: Trace) -> Iterator[Touch]:
+    return (touch for _, touched in trace for touch in touched)
+
+
+def _accesses(trace: Trace) -> Iterable[Touch]:
+    return (touch for touch in _touches(trace) if touch.kind in ("read", "write"))
+
+
+def _stack(machine: Machine, trace: Trace) -> int:
+    """Bytes of stack in use at most."""
+    return -min((touch.number for touch in _touches(trace) if touch.kind == "end"), default=0) * machine.limb_bytes
+
+
+def _safe(contract: Contract, trace: Trace, operand: str) -> Iterator[int]:
+    """Displacements at which no limb of the operand is read that the result has been written over."""
+    for distance in range(1 - contract.buffers["r"], contract.buffers[operand]):
+        gone: set[int] = set()
+        for kind, where, number in _accesses(trace):
+            if (kind, where) == ("write", "r"):
+                gone.add(number + distance)
+            elif (kind, where) == ("read", operand) and number in gone:
+                break
+        else:
+            yield distance

@@ -1,0 +1,86 @@
+"""What both proofs do with an instruction that needs a case of its own: it begins once more, with all as it was."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from arm import arm
+from arm import made as arm_made
+from msp430 import made, msp430, of
+
+from sqgen.contract import Contract
+from sqgen.encode import Instr, assemble
+from sqgen.forward import Machine
+from sqgen.forward_sums import Fork
+from sqgen.lemmas import Lemmas
+from sqgen.linear import Form
+from sqgen.mutants import NUMBER, changes
+from sqgen.prove import _Proof, prove
+from sqgen.symbolic import Split, State
+from sqgen.timing import cost
+
+
+def masked(machine: Machine, register: str) -> None:
+    """Let a register hold all ones or nothing, by a bit that nobody knows."""
+    machine.write(machine.isa.slots[register], machine.linear([((1 << machine.isa.limb_bits) - 1, machine.unknown(1))]))
+
+
+def test_a_fork_takes_no_time_of_a_device() -> None:
+    isa = msp430()
+    instr = of("xor_r", "r5", "r6")
+    machine = Machine(assemble([instr]), Contract("sqr", 1, isa), isa.core("msp430x-mpy32"), 0)
+    masked(machine, "r5")
+    with pytest.raises(Fork) as fork:
+        machine.step()
+    for case in machine.cases(*fork.value.args):
+        case.step()
+        assert case.bus and case.bus.end == cost(isa, case.core, instr, None)
+
+
+def test_a_fork_ends_no_condition() -> None:
+    isa = arm()
+    code = [Instr(isa.insns["it_cs"], ()), Instr(isa.insns["eors"], ("r0", "r1"))]
+    machine = Machine(assemble(code), Contract("sqr", 2, isa), isa.core("cortex-m4"), 0)
+    masked(machine, "r1")
+    machine.write(isa.slots["C"], machine.constant(0))
+    machine.step()
+    wanted = machine.conditions
+    assert wanted
+    machine.write(isa.slots["C"], machine.constant(1))
+    with pytest.raises(Fork):
+        machine.step()
+    assert machine.conditions == wanted
+
+
+def test_a_split_takes_no_time_of_a_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel = made("sqr", 64)
+    proof = _Proof(kernel.compiled.image, kernel.spec.contract, kernel.spec.core, 0, branches=False, lemmas=Lemmas(0))
+    state = proof.start()
+    digits = State.digits
+
+    def split(self: State, value: Form, *rest: Any) -> Any:
+        if self.bus and self.bus.end:
+            raise Split(1)
+        return digits(self, value, *rest)
+
+    monkeypatch.setattr(State, "digits", split)
+    found = proof.walk(state, 0)
+    assert found is not None and state.bus
+    spent = state.bus.end
+    assert proof.walk(state, found[1]) == found
+    assert state.bus.end == spent, "time passes when an instruction is begun again"
+
+
+def test_a_stack_pointer_a_byte_off_is_refused() -> None:
+    """Found by `tools/mutate.py`: it was counted in whole limbs."""
+    isa = arm()
+    kernel = arm_made("sqr", 64, "karatsuba-squaring")
+    image, core = kernel.compiled.image, kernel.spec.core
+    changed = [
+        change.apply(image)
+        for change in changes(isa, image)
+        if change.how == NUMBER and change.old[0].insn.name in ("ldr_pop", "str_push")
+    ]
+    assert changed
+    assert not any(prove(code, kernel.spec.contract, core).proved for code in changed)

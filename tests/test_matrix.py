@@ -1,0 +1,49 @@
+"""`make matrix`: what is done is not done again; what is wrong is named with the command that repeats it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import matrix
+import pytest
+
+from sqgen import emit, kernel
+
+JOB = matrix.Job("avr", "atmega128", "sqr", 32, "sbd")
+
+
+@pytest.mark.simulator
+def test_a_kernel_is_right_and_its_cycles_are_confirmed() -> None:
+    found = matrix.outcome(JOB)
+    assert (found.verdict, found.simulator, found.counted) == (matrix.RIGHT, "simavr", True)
+
+
+def test_what_cannot_be_is_no_fault_and_what_breaks_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert matrix.outcome(replace(JOB, core="attiny84")).verdict == matrix.NONE
+    monkeypatch.setattr(kernel, "make", lambda spec: 1 // 0)
+    found = matrix.outcome(JOB)
+    assert found.verdict == matrix.WRONG and "ZeroDivisionError" in found.reason
+
+
+@pytest.mark.simulator
+def test_a_manifest_that_is_wrong_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = emit.manifest
+    monkeypatch.setattr(emit, "manifest", lambda kernel: {**right(kernel), "stack": 99})
+    found = matrix.outcome(JOB)
+    assert found.verdict == matrix.WRONG and "stack" in found.reason
+
+
+def test_what_is_done_counts_for_the_same_code_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "done.jsonl"
+    row = {"version": "1", "job": vars(JOB), "verdict": matrix.RIGHT, "reason": ""}
+    file.write_text(json.dumps(row) + "\n" + json.dumps(row)[:20])
+    assert set(matrix.done(file, "1")) == {JOB} and not matrix.done(file, "2")
+
+
+def test_the_reports_name_what_is_wrong_and_how_to_repeat_it() -> None:
+    facts = matrix.report([matrix.Outcome(JOB, matrix.WRONG, "<late>"), matrix.Outcome(JOB, matrix.NONE, "")])
+    assert (facts["kernels"], facts["right"], facts["none"]) == (1, 0, 1)
+    assert JOB.command == facts["wrong"][0]["repeat"] and "--least=32 --most=32" in JOB.command
+    assert JOB.command in matrix.page(facts) and "&lt;late&gt;" in matrix.page(facts)

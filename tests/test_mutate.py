@@ -1,0 +1,114 @@
+"""Changes of code are what they are called, none that is wrong is accepted on any core, and the tool says so."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import mutate
+import pytest
+from arm import arm
+from conftest import avr, compiled, contract, core
+from msp430 import msp430
+from mutate import BOTH, ONE, REFUSED, SIZES, WRONG
+
+from sqgen import mutants
+from sqgen.encode import Instr, assemble
+from sqgen.interpret import broken_promise
+from sqgen.mutants import DOUBLED, DROPPED, KINDS, LIST, ORDER, SWAPPED, TO_CARRY, TO_PLAIN
+from sqgen.table import Isa
+
+SAMPLE, PAIRS = 30, 15  # changes of one kernel in a normal run
+EVERY = 5  # of the kernels, one of so many
+
+
+@pytest.mark.parametrize("name", [name for _, name in SIZES])
+def test_no_wrong_change_of_a_sample_is_accepted(name: str) -> None:
+    found = [mutate.tally(subject, SAMPLE, PAIRS) for subject in list(mutate.subjects([name]))[::EVERY]]
+    assert found
+    assert [line for tally in found for line in tally.wrong] == []
+    total = sum((Counter(counts) for tally in found for counts in tally.counts.values()), Counter[str]())
+    assert total[REFUSED] > 0.7 * total.total() > 0
+    assert total[BOTH] > 0
+
+
+def test_an_accepted_change_that_is_wrong_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Believer:
+        proved = True
+
+    monkeypatch.setattr(mutate, "prove", lambda *_: Believer)
+    subject = next(mutate.subjects(["cortex-m4"]))
+    tally = mutate.tally(subject, 30, 2)
+    assert len(tally.wrong) > 20 and sum(counts.get(WRONG, 0) for counts in tally.counts.values()) == len(tally.wrong)
+    assert tally.wrong[0].startswith("cortex-m4/") and " -> " in tally.wrong[0]
+
+
+def test_the_table_counts_each_change_once_in_each_of_its_lines() -> None:
+    counts = {"dropped": {REFUSED: 7, BOTH: 2}, "pairs": {ONE: 1}}
+    shown = mutate.table({"cortex-m4/sqr/a/64": {"counts": counts}, "msp430/sqr/a/64": {"counts": counts}})
+    rows = [line.split() for line in shown.splitlines()]
+    assert ["cortex-m4,", "dropped", "9", "7", "2", "0", "0"] in rows
+    assert ["all,", "all", "20", "14", "4", "2", "0"] in rows
+
+
+def test_what_was_found_is_kept_in_one_order() -> None:
+    one, two = ({"sha256": name, "counts": {}, "wrong": []} for name in "ab")
+    assert mutate.text({"b": two, "a": one}) == mutate.text({"a": one, "b": two})
+
+
+def code(isa: Isa, *lines: tuple[str | int | tuple[str, ...], ...]) -> bytes:
+    return assemble([Instr(isa.insns[str(name)], tuple(operands)) for name, *operands in lines])
+
+
+def kinds(isa: Isa, image: bytes) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for change in mutants.changes(isa, image):
+        assert change.apply(image) != image
+        found.setdefault(change.how, []).append("; ".join(instr.text() for instr in change.new))
+    return found
+
+
+def test_changes_of_a_few_instructions() -> None:
+    found = kinds(avr(), code(avr(), ("add", "r2", "r3"), ("adc", "r4", "r5"), ("ret",)))
+    assert "adc r2, r3" in found[TO_CARRY] and "add r4, r5" in found[TO_PLAIN]
+    assert found[ORDER] == ["add r3, r2", "adc r5, r4"]
+    assert found[DROPPED] == ["", "", ""] and found[DOUBLED][0] == "add r2, r3; add r2, r3"
+    assert found[SWAPPED] == ["adc r4, r5; add r2, r3", "ret; adc r4, r5"]
+    assert set(found) <= set(KINDS)
+
+
+def test_lists_lose_and_gain_a_register() -> None:
+    assert kinds(arm(), code(arm(), ("push", ("r4", "r6"))))[LIST] == ["push {r6}", "push {r4}", "push {r4, r6, r7}"]
+
+
+def test_code_that_jumps_stays_where_it_is() -> None:
+    image = code(msp430(), ("mov_i", "r5", 300), ("jne", -6), ("ret",))
+    for change in mutants.changes(msp430(), image):
+        assert len(change.apply(image)) == len(image)
+    assert kinds(msp430(), image)[DROPPED][0] == "nop; nop" and DOUBLED not in kinds(msp430(), image)
+
+
+def test_pairs_are_the_same_ones_every_time_and_do_not_touch() -> None:
+    image = compiled("sqr", 2, "sbd").image
+    found = list(mutants.pairs(avr(), image, 50, "seed"))
+    assert found == list(mutants.pairs(avr(), image, 50, "seed")) != list(mutants.pairs(avr(), image, 50, "other"))
+    assert len(found) == 50 and all(first.last <= second.first for second, first in found)
+    assert list(mutants.pairs(avr(), code(avr(), ("ret",)), 5, "seed")) == []
+
+
+def test_runs_see_what_the_contract_forbids() -> None:
+    """Each of the checks that judge an accepted change fires on code that was broken for it."""
+    image, what = compiled("sqr", 2, "sbd").image, contract("sqr", 2)
+    assert broken_promise(image, what, core(), 20) == ""
+    ret = code(avr(), ("ret",))
+    assert image.endswith(ret)
+
+    def after(*lines: tuple[str | int, ...]) -> str:
+        return broken_promise(image[: -len(ret)] + code(avr(), *lines) + ret, what, core(), 20)
+
+    assert after(("inc", "r3")) == "does not keep r3"
+    assert after(("inc", "r1")) == "does not keep r1"
+    assert after(("push", "r2")) == "does not keep SPL"
+    assert after(("cli",)) == "does not keep I"
+    assert "not its own" in after(("ldi", "r30", 1), ("ldi", "r31", 0), ("st_zp", "r2"))
+    assert broken_promise(image[:-2], what, core(), 1) == "the code runs past its end"
+    assert "wrong result" in broken_promise(ret, what, core(), 5)

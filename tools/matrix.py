@@ -1,0 +1,211 @@
+"""Every method at every size on every core: made, proved, and held against its manifest.  Run by `make matrix`.
+
+python tools/matrix.py                                 all; hours, may be broken off and goes on where it was
+python tools/matrix.py --isa avr --op sqr --method sbd --core atmega128 --most 128
+
+Each kernel runs in the outside simulator of its core, where there is one, and in the interpreter (tools/observe.py).
+What is done stands in build/matrix/done.jsonl, and counts as long as the code of sqgen is the same; report.json and
+report.html are made from it: what failed, and the command that repeats it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import html
+import itertools
+import json
+import shlex
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import as_completed
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+import observe
+
+from sqgen import check, emit, kernel, methods, workers
+from sqgen.contract import OPS
+from sqgen.errors import Exit, UserError
+from sqgen.files import write_all
+from sqgen.kernel import Kernel
+from sqgen.progress import Bar
+from sqgen.spec import spec
+from sqgen.tables import isa, isa_names
+
+TOP = Path(__file__).resolve().parent.parent
+FOLDER = TOP / "build" / "matrix"
+SOURCES = ("sqgen", "isa", "schedules", "templates", "tools")
+SIZES = (*range(16, 257, 8), *range(288, 513, 32), *range(576, 1025, 64), 2048, 4096)  # bits
+RUNS, TRACES = 40, 8  # operands tried in the simulator, and in the interpreter
+RIGHT, NONE, WRONG = "right", "none", "wrong"
+
+
+@dataclass(frozen=True)
+class Job:
+    """A kernel to be made."""
+
+    isa: str
+    core: str
+    op: str
+    bits: int
+    method: str
+
+    @property
+    def command(self) -> str:
+        """What repeats it."""
+        words = [f"--{name}={value}" for name, value in asdict(self).items() if name != "bits"]
+        return shlex.join(["python", "tools/matrix.py", *words, f"--least={self.bits}", f"--most={self.bits}"])
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a job: `right`, `wrong`, or that there is `none`, and why; the simulator that ran it, the cycles
+    of a call and whether the simulator counted them too."""
+
+    job: Job
+    verdict: str
+    reason: str
+    simulator: str = ""
+    cycles: int = 0
+    counted: bool = False
+
+
+def jobs(names: Sequence[str]) -> Iterator[Job]:
+    """All kernels of some instruction sets."""
+    for name in names:
+        which = isa(name)
+        for core, op, bits in itertools.product(which.cores, OPS, SIZES):
+            if bits % which.limb_bits == 0 and bits <= min(which.max_bits, which.core(core).max_bits):
+                yield from (Job(name, core, op, bits, method) for method in ("auto", *methods.names(op)))
+
+
+def outcome(job: Job) -> Outcome:
+    """Make a kernel, and look at it.  A fault of sqgen's own is wrong, too, and stops nobody."""
+    try:
+        made = kernel.make(spec(job.isa, job.bits, op=job.op, core=job.core, method=job.method))
+    except UserError as error:
+        wrong = error.code not in (Exit.USAGE, Exit.LIMITS)
+        return Outcome(job, WRONG if wrong else NONE, str(error))
+    except Exception as error:
+        return Outcome(job, WRONG, f"{type(error).__name__}: {error}")
+    try:
+        return judged(job, made)
+    except UserError as error:
+        return Outcome(job, WRONG, str(error))
+
+
+def judged(job: Job, made: Kernel) -> Outcome:
+    """The kernel beside its manifest.  Raises UserError where the simulator sees something wrong."""
+    manifest = emit.manifest(made)
+    what, core, image = made.spec.contract, made.spec.core, made.compiled.image
+    found = list(dict.fromkeys(observe.faults(image, what, core, manifest, TRACES)))
+    simulator, counted = "", False
+    if what.isa.timings[core.timing].judge:
+        seen = check.run(image, what, core, 0, RUNS, branches=False)
+        simulator, counted = seen.simulator, bool(seen.call)
+        claimed = (*manifest["cycles"].values(), manifest["stack"])
+        measured = (seen.body, seen.call, seen.stack) if counted else (*claimed[:2], seen.stack)
+        if measured != claimed:
+            found.append(f"{simulator} counts (body, call, stack) = {measured}, the manifest says {claimed}")
+    verdict = WRONG if found else RIGHT
+    return Outcome(job, verdict, "; ".join(found[:3]), simulator, made.price.call, counted)
+
+
+def digest() -> str:
+    """Of all that decides on outcomes."""
+    paths = sorted(
+        path for name in SOURCES for path in (TOP / name).rglob("*") if path.suffix in (".py", ".toml", ".j2")
+    )
+    return hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()[:16]
+
+
+def done(file: Path, version: str) -> dict[Job, Outcome]:
+    """What stands in the file for this version; a last line that was broken off does not count."""
+    found: dict[Job, Outcome] = {}
+    for line in file.read_text(encoding="utf-8").splitlines() if file.is_file() else []:
+        try:
+            row = json.loads(line)
+        except ValueError:
+            continue
+        if row.pop("version") == version:
+            job = Job(**row.pop("job"))
+            found[job] = Outcome(job, **row)
+    return found
+
+
+def work(wanted: Sequence[Job], file: Path, version: str) -> None:
+    """Do what is not done, on all processors; each line is written when it is there."""
+    with file.open("a", encoding="utf-8") as stream, Bar("kernels", len(wanted)) as bar, workers.pool() as pool:
+        for number, future in enumerate(as_completed([pool.submit(outcome, job) for job in wanted])):
+            stream.write(json.dumps({"version": version, **asdict(future.result())}) + "\n")
+            stream.flush()
+            bar.update(number + 1)
+
+
+def report(found: Sequence[Outcome]) -> dict[str, Any]:
+    """Counts, and what failed with the command that repeats it."""
+    made = [each for each in found if each.verdict != NONE]
+    return {
+        "kernels": len(made),
+        "right": sum(each.verdict == RIGHT for each in found),
+        "none": len(found) - len(made),
+        "simulated": dict(sorted(Counter(each.simulator or "no simulator" for each in made).items())),
+        "cycles confirmed by a simulator": sum(each.counted for each in made),
+        "traces compared": TRACES * len(made),
+        "wrong": [
+            {**asdict(each.job), "reason": each.reason, "repeat": each.job.command}
+            for each in found
+            if each.verdict == WRONG
+        ],
+    }
+
+
+def page(facts: dict[str, Any]) -> str:
+    """The same as HTML."""
+    rows = [(name, value) for name, value in facts.items() if name != "wrong"]
+    counts = "".join(f"<tr><th>{html.escape(name)}</th><td>{html.escape(str(value))}</td></tr>" for name, value in rows)
+    wrong = "".join(
+        f"<tr><td><code>{html.escape(each['repeat'])}</code></td><td>{html.escape(each['reason'])}</td></tr>"
+        for each in facts["wrong"]
+    )
+    return (
+        '<!doctype html><html lang="en"><meta charset="utf-8"><title>sqgen: the matrix</title>'
+        f"<h1>Every method, size and core</h1><table>{counts}</table>"
+        f"<h2>Wrong: {len(facts['wrong'])}</h2><table>{wrong}</table></html>\n"
+    )
+
+
+@click.command()
+@click.option("--isa", "names", multiple=True, help="Only these instruction sets.")
+@click.option("--core", "core_", multiple=True, help="Only these cores.")
+@click.option("--op", "op_", multiple=True, help="Only these operations.")
+@click.option("--method", "method_", multiple=True, help="Only these methods.")
+@click.option("--least", default=0, help="Smallest size in bits.")
+@click.option("--most", default=1 << 16, help="Largest size in bits.")
+@click.option("--out", type=click.Path(path_type=Path), default=FOLDER, help="Folder for what is done and the reports.")
+def main(*, names: tuple[str, ...], least: int, most: int, out: Path, **only: tuple[str, ...]) -> None:
+    """Do all that is not done, and report."""
+    chosen = {name[:-1]: words for name, words in only.items() if words}
+    wanted = [
+        job
+        for job in jobs(names or isa_names())
+        if least <= job.bits <= most and all(getattr(job, field) in words for field, words in chosen.items())
+    ]
+    out.mkdir(parents=True, exist_ok=True)
+    file, version = out / "done.jsonl", digest()
+    before = done(file, version)
+    work([job for job in wanted if job not in before], file, version)
+    before = done(file, version)
+    facts = report([before[job] for job in wanted])
+    write_all(out, {"report.json": json.dumps(facts, indent=2) + "\n", "report.html": page(facts)})
+    for each in facts["wrong"]:
+        click.echo(f"wrong: {each['repeat']}: {each['reason']}", err=True)
+    click.echo(f"{facts['kernels']} kernels, {facts['right']} right; {facts['none']} combinations without one; {out}")
+    sys.exit(1 if facts["wrong"] else 0)
+
+
+if __name__ == "__main__":
+    main()
