@@ -18,7 +18,7 @@ from sqgen.plan import Plan
 from sqgen.table import Core, Isa
 
 from .msp430_cells import addressed, any_cells
-from .msp430_columns import fastest, frame
+from .msp430_columns import Walk, fastest, frame
 from .msp430_level import level, leveled
 from .msp430_loops import LEAST, loops
 from .msp430_product import products
@@ -29,27 +29,23 @@ from .msp430_wide import wide
 
 __all__ = ["NEEDS", "address", "floor", "forms", "frame", "lower", "preferred", "starts"]
 
-NEEDS = ("mov_ra",)
+NEEDS = ()
 WIDE = "mpy32"  # the multiplier that words of two limbs are for
 
 
 def forms(plan: Plan, core: Core) -> bool:
-    """Whether these idioms know all steps of a plan; with the 16-bit multiplier cells may come in any order."""
-    return fitting(plan, core) or not (plan.loops or any(plan.parts()) or WIDE in core.devices)
+    """Whether these idioms know all steps of a plan; cells may come in any order."""
+    return fitting(plan) or not (plan.loops or any(plan.parts()))
 
 
-def fitting(plan: Plan, core: Core) -> bool:
+def fitting(plan: Plan) -> bool:
     """Whether a plan finishes one column after the other, as the multiplier's sum must, or is made of rows in runs, or
-    of equal parts of these kinds."""
-    if plan.limbs % core.multiple:
-        return False
+    of parts of these kinds."""
     if leveled(plan):
-        known = all(part.called and fitting(part.plan, core) for part in plan.parts())
-        return known and plan.limbs % (2 * core.multiple) == 0
-    wide = WIDE in core.devices
+        return all(part.called and fitting(part.plan) for part in plan.parts())
     if plan.loops:
-        return plan.by_columns and plan.limbs >= LEAST and not wide
-    return plan.by_columns or (not wide and (in_rows(plan) or streamed(plan)))
+        return plan.by_columns and plan.limbs >= LEAST
+    return plan.by_columns or in_rows(plan) or streamed(plan)
 
 
 def preferred(op: str, limbs: int, core: Core) -> list[tuple[str, dict[str, str]]]:
@@ -60,25 +56,34 @@ def preferred(op: str, limbs: int, core: Core) -> list[tuple[str, dict[str, str]
 def lower(plan: Plan, isa: Isa, core: Core, reserve: Sequence[str] = ()) -> Code:
     """The plan as one function: on registers already, since which operand is in one when is chosen with the idiom, but
     for cells in an order of their own."""
-    if not fitting(plan, core):
+    if not fitting(plan):
         return any_cells(plan, isa, core)
-    ops = formed(plan, isa, core, 0)
+    ops = formed(plan, isa, core)
     return Code((Function("", tuple(replace(op, reads=(), writes=()) for op in ops), ()),))
 
 
-def formed(plan: Plan, isa: Isa, core: Core, depth: int) -> Sequence[Op]:
-    """A plan's operations on registers, within so many levels; the stack pointer is where it was behind them."""
+def formed(plan: Plan, isa: Isa, core: Core, path: str = "") -> Sequence[Op]:
+    """A plan's operations on registers, at the end of a path through levels; the stack pointer is where it was behind
+    them."""
     if leveled(plan):
-        return level(plan, isa, core, lambda part: formed(part, isa, core, depth + 1), depth)
+        return level(plan, isa, core, lambda part, at: formed(part, isa, core, at), path)
     if plan.loops:
         return loops(plan, isa, core)
     if in_rows(plan):
         return rows(plan, isa, core)
     if streamed(plan):
         return in_one(plan, isa, core)
-    if WIDE in core.devices:
-        return fastest(wide(plan, isa, core), isa, core)
-    return fastest((squares if plan.op == "sqr" else products)(plan, isa, core), isa, core)
+    return fastest(by_columns(plan, isa, core), isa, core)
+
+
+def by_columns(plan: Plan, isa: Isa, core: Core) -> list[Walk]:
+    """The ways to form a plan column by column.  Of 16 bits the 32-bit multiplier is busy for too long to be used twice
+    in one."""
+    found: list[Walk] = [*(squares if plan.op == "sqr" else products)(plan, isa, core)]
+    if WIDE not in core.devices:
+        return found
+    short = plan.limbs <= (2 if plan.op == "sqr" else 1)
+    return [*wide(plan, isa, core), *(found if short else ())]
 
 
 def address(ops: Sequence[Op], isa: Isa) -> list[Op]:
@@ -115,10 +120,10 @@ def starts(method: str, op: str, limbs: int) -> list[dict[str, str]]:
 
 
 def levels(op: str, limbs: int) -> Iterator[dict[str, str]]:
-    """Karatsuba's method with as many levels as there are equal halves; a product's innermost one in one piece, too."""
+    """Karatsuba's method with one level or more that leave four limbs; a product's innermost one in one piece, too."""
     count = 1
-    while limbs % (1 << count) == 0 and limbs >> count >= 2:
+    while limbs >> count >= (2 if count == 1 else 4):
         yield {"levels": str(count), "parts": "calls", "leaf": "product-scanning", "recombine": "unrolled"}
-        if op == "mul" and limbs >> count <= len(SUMS):
+        if op == "mul" and -(-limbs >> count) <= len(SUMS):
             yield {"levels": str(count), "parts": "rows", "recombine": "unrolled"}
         count += 1

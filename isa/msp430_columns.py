@@ -34,16 +34,14 @@ Source = str | Read  # where an operand is written to the multiplier from
 class Walk(Writer, ABC):
     """The body of a kernel, built twice (see `msp430_pointers`).
 
-    `DEVICE` is the multiplier that it uses, by words of `WORD` limbs; `SUMS` are the registers of a column's sum,
-    which take turns.
+    It multiplies by words of `WORD` limbs; `SUMS` are the registers of a column's sum, which take turns.
     """
 
-    DEVICE: ClassVar[str]
     WORD: ClassVar[int]
     SUMS: ClassVar[Sequence[str]]
 
     def __init__(self, plan: Plan, isa: Isa, core: Core) -> None:
-        self.plan, self.n, self.words = plan, plan.limbs, plan.limbs // self.WORD
+        self.plan, self.n, self.words = plan, plan.limbs, -(-plan.limbs // self.WORD)
         self.top = 2 * self.words - 1  # the column above the last one that has products
         self.noted: list[list[list[int]]] = []  # of each pointer, what each column reads
         super().__init__(isa, core)
@@ -103,7 +101,7 @@ class Walk(Writer, ABC):
 class Columns(Walk):
     """A column for each limb, by the 16-bit multiplier."""
 
-    DEVICE, WORD, SUMS = "mpy16", 1, ("r11", "r10", "r9")  # c0, c1 and e
+    WORD, SUMS = 1, ("r11", "r10", "r9")  # c0, c1 and e
 
     @abstractmethod
     def load(self) -> None:

@@ -8,6 +8,8 @@ not.  What each turn works on is pushed before, and popped at its beginning:
 The frame that stays below lies, from the stack pointer up: M, its sign if there are two, the addresses that the level
 was given.  `msp430_sums` is the last step.
 
+Of an odd number of limbs the lower half has one more, and H is formed by code of its own, before the others.
+
 Sources: [HS15]; research/msp430.md, section 5.6.
 """
 
@@ -29,7 +31,8 @@ WORDS = ("r11", "r10", "r9", *FREE)  # what passes over limbs has in registers a
 SPARE = "r15"
 NEAR = 1000  # bytes over which a branch goes back for sure
 
-Former = Callable[[Plan], Sequence[Op]]  # how a part is formed: by code that may change every register
+Former = Callable[[Plan, str], Sequence[Op]]  # how a part is formed, and its path: it may change every register
+HIGHER, LOWER = "h", "l"  # on the path to a part: H of a level, or what shares code with L
 
 
 def leveled(plan: Plan) -> bool:
@@ -39,10 +42,11 @@ def leveled(plan: Plan) -> bool:
 
 
 class Level(Writer):
-    """One level; `former` forms its parts."""
+    """One level; `former` forms its parts, `path` leads to it from the outermost one."""
 
-    def __init__(self, plan: Plan, isa: Isa, core: Core, former: Former, depth: int) -> None:
-        self.plan, self.former, self.level = plan, former, depth
+    def __init__(self, plan: Plan, isa: Isa, core: Core, former: Former, path: str) -> None:
+        self.plan, self.former, self.path = plan, former, path
+        self.level = f"{len(path)}{path if HIGHER in path else ''}"  # in labels, of which each must be another one
         self.half = next(step.half for step in plan.steps if isinstance(step, Recombine))
         self.given = [ADDRESSES[name] for name in ("r", *plan.operands)]
         self.room = 2 * self.half + len(plan.operands) - 1  # limbs below the addresses
@@ -69,7 +73,7 @@ class Level(Writer):
                 case Recombine(turn=0, branched=False):
                     self.parts(parts)
                     self.point(RESULT, Slice("r", 0, 0))
-                    recombine(self, self.half, signed=self.plan.op == "mul")
+                    recombine(self, self.plan.limbs, signed=self.plan.op == "mul")
                 case Recombine():
                     raise UserError(f"{self.plan.method} sums up without loops on this core; choose recombine=unrolled")
                 case _:
@@ -112,8 +116,10 @@ class Level(Writer):
         return (part.into, part.left, part.right)[: 1 + len(part.plan.operands)]
 
     def turn(self, parts: Sequence[Part]) -> None:
-        """Parts that the same code forms."""
-        code, looped = self.former(parts[0].plan), len(parts) > 1
+        """Parts that the same code forms.  A loop is made for one as well, where it is more than columns: what its code
+        carries out at the top is nothing since the part is a product, which the proof sees of a turn (`turns`)."""
+        code = self.former(parts[0].plan, self.path + (LOWER if len(parts) > 1 else HIGHER))
+        looped = len(parts) > 1 or not parts[0].plan.by_columns
         for left, part in enumerate(reversed(parts), 1):
             if looped:
                 self.emit("mov_1", SPARE) if left == 1 else self.emit("add_1", SPARE)
@@ -190,8 +196,8 @@ class Level(Writer):
             self.write("mov", SPARE, "sp", 2 * self.half)
 
 
-def level(plan: Plan, isa: Isa, core: Core, former: Former, depth: int) -> list[Op]:
-    """The level's operations; `depth`: how many levels it stands in."""
-    found = Level(plan, isa, core, former, depth)
+def level(plan: Plan, isa: Isa, core: Core, former: Former, path: str) -> list[Op]:
+    """The level's operations; `path` leads to it from the outermost one."""
+    found = Level(plan, isa, core, former, path)
     found.all()
     return found.build.ops

@@ -17,7 +17,8 @@ from .msp430_writer import LEFT, RESULT, RIGHT, Writer
 LOW, MIDDLE, HIGH = "r11", "r10", "r9"  # the running sum
 CARRY = "r8"  # carries of a square's cells off the diagonal, before they are doubled
 HEIGHT, FROM_LEFT, FROM_RIGHT, COUNT = "r7", "r6", "r5", "r4"
-LEAST = 9  # limbs: below, the code in one piece is as short
+LEAST = 2  # limbs
+SHORT = 8  # limbs, at most, that no instruction has a constant for
 
 
 class Loops(Writer):
@@ -113,7 +114,12 @@ class Loops(Writer):
         """To the next column; ZF says whether there is none."""
         behind = self.build.label("lower")
         self.emit("mov_r", COUNT, HEIGHT)
-        self.emit("sub_i", COUNT, self.limbs)
+        if self.limbs <= SHORT:  # as a sum of constants that the CPU makes itself
+            for part in (8, 4, 2, 1):
+                if self.limbs & part:
+                    self.emit(f"sub_{part}", COUNT)
+        else:
+            self.emit("sub_i", COUNT, self.limbs)
         self.build.mark("jne", behind)
         self.emit("sub_1", COUNT)
         self.emit("mov_rx", COUNT, "sp", 0, comment="from here on the step is -1")

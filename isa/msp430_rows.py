@@ -62,15 +62,15 @@ class Rows(Writer):
         for index in reversed(walk(len(limbs))):
             self.emit("push", limbs[index])
 
-    def rows(self, place: int, name: str, *, empty: bool = False) -> None:
-        """As many rows as columns, whose lowest limbs go to the result from `place` on; b lies at the stack pointer.
-        `empty`: the sum begins with nothing."""
-        for row in range(self.width):
+    def rows(self, place: int, name: str, *, empty: bool = False, count: int = 0) -> None:
+        """As many rows as b has limbs, which lies at the stack pointer, and is as long as the sum, or has a `count` of
+        limbs; the lowest limbs of the sum go to the result from `place` on.  `empty`: it begins with nothing."""
+        for row in range(count or self.width):
             self.build.heading(f"row {row} of {name}")
             self.emit("mov_sp", RIGHT)
             self.hold()
             self.emit("mov_pa", LEFT, self.ports["MPY"])
-            self.first(place) if empty and row == 0 else self.row(place + row)
+            self.first(place) if empty and row == 0 else self.row(place + row, count or self.width)
             self.let_go()
 
     def product(self) -> None:
@@ -95,10 +95,10 @@ class Rows(Writer):
                 self.emit("mov_m", self.sums[j], HIGH)
         self.emit("adc", self.sums[-1])
 
-    def row(self, place: int) -> None:
-        """One of the others: its lowest limb leaves as soon as it is there."""
+    def row(self, place: int, count: int) -> None:
+        """One of the others, of a `count` of products: its lowest limb leaves as soon as it is there."""
         lowest, *sums = self.sums
-        for j in range(0, self.width, 2):
+        for j in range(0, count, 2):
             self.product()
             if j == 0:
                 self.emit("add_a", lowest, self.ports["RESLO"])
@@ -109,20 +109,22 @@ class Rows(Writer):
                 self.emit("addc_m", sums[j], HIGH)
             else:
                 self.emit("mov_m", lowest, HIGH)
-        if self.width % 2 == 0:
+        for register in sums[count + count % 2 - 1 :]:
+            self.emit("adc", register)
+        if count < self.width or self.width % 2 == 0:
             self.emit("clr", lowest)
         self.emit("adc", lowest)
         self.sums = sums = [*sums, lowest]
-        for j in range(1, self.width, 2):
+        for j in range(1, count, 2):
             self.product()
             self.emit("addc_a" if j > 1 else "add_a", sums[j - 1], self.ports["RESLO"])
             self.emit("addc_m", sums[j], HIGH)
-        if self.width % 2:
-            self.emit("adc", sums[-1])
+        for register in sums[count - count % 2 :]:
+            self.emit("adc", register)
 
-    def store(self, place: int) -> None:
-        """The sum goes to the result."""
-        for index, register in enumerate(self.sums):
+    def store(self, place: int, limbs: int) -> None:
+        """The lowest limbs of the sum go to the result."""
+        for index, register in enumerate(self.sums[:limbs]):
             self.emit("mov_rx", register, RESULT, LIMB * (place + index))
 
 
@@ -136,7 +138,7 @@ class InRows(Rows):
         self.turned(self.sums)
         self.emit("mov_i", HIGH, self.ports["RESHI"])
         self.rows(0, "a * b", empty=True)
-        self.store(self.width)
+        self.store(self.width, self.width)
         self.shift_stack(self.width)
 
 

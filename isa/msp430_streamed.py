@@ -9,6 +9,9 @@ begins with U, or, if d e is negative, with X - 1 - U: what comes out is then R 
 R_lo are turned over, and those of R_hi subtracted, by turning them over and adding 1 - X.  Carries into H' meet in a
 register, which begins with one, so that it is never negative before one is subtracted again.
 
+Of an odd number of limbs the upper halves have one fewer, and so has H' two fewer than the lower half: what the sum of
+H's rows holds above those, one or nothing, waits on the stack for the addition of W + H'.
+
 Sources: the AVR's `avr_signed`, where the streams come from; [HS15].
 """
 
@@ -22,25 +25,22 @@ from .msp430_rows import HIGH, SUMS, Rows, in_rows
 from .msp430_writer import LEFT, LIMB, RESULT, RIGHT
 
 # Places on the stack, in limbs from the highest one, each the last that is pushed to it.
-OPERAND, CARRY, SIGN = 0, 1, 2
+OPERAND, CARRY, SIGN, ABOVE = 0, 1, 2, 3
 
 
 def streamed(plan: Plan) -> bool:
-    """Whether a plan is one level whose halves are equal, and whose parts stand in place and are by rows."""
+    """Whether a plan is one level whose parts stand in place and are by rows."""
     parts = list(plan.parts())
-    return (
-        plan.op == "mul"
-        and len(parts) == 3
-        and plan.limbs % 2 == 0
-        and all(not part.called and in_rows(part.plan) for part in parts)
-    )
+    return plan.op == "mul" and len(parts) == 3 and all(not part.called and in_rows(part.plan) for part in parts)
 
 
 class Level(Rows):
-    """The level; `half`: limbs of a half."""
+    """The level; `half`: limbs of a lower half, `upper`: of an upper one, `highest`: of H'."""
 
     def __init__(self, plan: Plan, isa: Isa, core: Core) -> None:
-        self.half = plan.limbs // 2
+        self.upper = plan.limbs // 2
+        self.half = plan.limbs - self.upper
+        self.highest = 2 * self.upper - self.half
         super().__init__(isa, core, self.half)
 
     def start(self) -> None:
@@ -62,12 +62,19 @@ class Level(Rows):
         self.operands()
         self.rows(0, "L", empty=True)
         self.release(half)
-        self.rows(2 * half, "H")
-        self.store(3 * half)
-        self.release(half)
+        self.rows(2 * half, "H", count=self.upper)
+        if self.odd:
+            self.write("mov", self.sums[-1], "sp", self.at(ABOVE))
+        self.store(2 * half + self.upper, self.upper)
+        self.release(self.upper)
         self.middle()
-        self.upper()
+        self.sums_above()
         self.release(self.depth)
+
+    @property
+    def odd(self) -> bool:
+        """Whether the upper halves have a limb less."""
+        return self.upper < self.half
 
     def release(self, limbs: int) -> None:
         """Give back limbs of the stack."""
@@ -76,13 +83,14 @@ class Level(Rows):
 
     def operands(self) -> None:
         """|d| and |e|, b_hi and b_lo to the stack, |e| and b in the order in which they walk by."""
-        half, spare = self.half, HIGH
+        half, upper, spare = self.half, self.upper, HIGH
         self.build.heading("d = a_lo - a_hi, its absolute value")
         self.push(LEFT)
         self.emit("clr", spare)
         self.push(spare, "the place of a carry")
-        self.depth += 1  # the sign's place: d is pushed below it
-        self.shift_stack(-1)
+        places = 2 if self.odd else 1  # of the sign, and what is above H': d is pushed below
+        self.depth += places
+        self.shift_stack(-places)
         self.difference(LEFT, spare)
         self.emit("subc_r", LEFT, LEFT, comment="all ones if d is negative")
         self.negate(LEFT)
@@ -96,14 +104,13 @@ class Level(Rows):
         self.write("mov", spare, "sp", self.at(SIGN))
         self.turned(SUMS[:half])
         self.depth += half
-        for what, limbs in (("b_hi", half), ("b_lo", -half)):
+        for what, limbs, back in (("b_hi", upper, 0), ("b_lo", half, half + upper)):
             self.build.heading(what)
-            if limbs < 0:
-                self.shift(RIGHT, 2 * limbs)
-            for register in SUMS[:half]:
+            self.shift(RIGHT, -back)
+            for register in SUMS[:limbs]:
                 self.emit("mov_p", register, RIGHT)
-            self.turned(SUMS[:half])
-            self.depth += half
+            self.turned(SUMS[:limbs])
+            self.depth += limbs
         self.read("mov", LEFT, "sp", self.at(OPERAND))
         self.emit("mov_i", HIGH, self.ports["RESHI"])
 
@@ -114,8 +121,12 @@ class Level(Rows):
         self.shift(high, self.half)
         first, second = (high, low) if turned else (low, high)
         for index, register in enumerate(SUMS[: self.half]):
-            self.emit("mov_p", register, first)
-            self.emit("subc_p" if index else "sub_p", register, second)
+            there = {high} if index == self.upper else set()  # what has no such limb
+            self.emit("clr", register) if first in there else self.emit("mov_p", register, first)
+            if second in there:
+                self.emit("sbc", register)
+            else:
+                self.emit("subc_p" if index else "sub_p", register, second)
 
     def negate(self, mask: str) -> None:
         """Negate what is in registers if a mask is all ones."""
@@ -146,7 +157,7 @@ class Level(Rows):
         for register in self.sums:
             self.emit("xor_r", register, mask)
 
-    def upper(self) -> None:
+    def sums_above(self) -> None:
         """The limbs of R; W + H' is added to the upper ones, and the carries to H'."""
         half, carries, sign = self.half, RIGHT, HIGH
         self.build.heading("the limbs above L, turned over if d * e is negative")
@@ -164,14 +175,19 @@ class Level(Rows):
             self.emit("addc_p", register, LEFT)
         self.emit("adc", carries)
         self.emit("bit_1x", "sp", LIMB * self.at(CARRY), comment="the carry of U")
-        for register in self.sums:
-            self.emit("addc_p", register, LEFT)
+        for index, register in enumerate(self.sums):
+            if index < self.highest:
+                self.emit("addc_p", register, LEFT)
+            elif index == self.highest:
+                self.read("addc", register, "sp", self.at(ABOVE))
+            else:
+                self.emit("adc", register)
         self.emit("adc", carries)
-        self.store(2 * half)
+        self.store(2 * half, half)
         self.build.heading("H' and the carries")
         self.emit("sub_1", carries)
         self.emit("subc_r", sign, sign, comment="nothing, or all ones below zero")
-        for index in range(half):
+        for index in range(self.highest):
             self.write("addc" if index else "add", sign if index else carries, RESULT, 3 * half + index)
 
 

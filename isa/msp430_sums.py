@@ -4,6 +4,8 @@ W = L_hi + H_lo goes to H_lo's place, and its carry w belongs to H_hi: with V = 
 L_lo + W - M_lo, W + V - M_hi and V.  In a product M is subtracted or added, by a mask: all of its limbs
 are turned over where it is to be subtracted, and added with a carry, as if it were added, and less 1 at V.
 
+Of an odd number of limbs H has two fewer than L and M, and V with it: carries run on where it has none.
+
 M is popped as it is used.  Carries wait, while chains of others run, side by side in one register, which is shifted for
 each; how far from the end one stands is known, and BIT brings it back.
 """
@@ -21,10 +23,10 @@ TAPE = "r15"
 FAR = 3  # a carry on the tape that lies further back is brought nearer
 
 
-def recombine(writer: Writer, half: int, *, signed: bool) -> None:
-    """The step; the result's address is in its register.  `signed`: behind M lies a mask that says what is to become of
-    it; else it is subtracted."""
-    (Signed if signed else Sums)(writer, half).all()
+def recombine(writer: Writer, limbs: int, *, signed: bool) -> None:
+    """The step, of operands of so many limbs; the result's address is in its register.  `signed`: behind M lies a mask
+    that says what is to become of it; else it is subtracted."""
+    (Signed if signed else Sums)(writer, limbs).all()
 
 
 class Sums:
@@ -34,8 +36,10 @@ class Sums:
     WORDS: Sequence[str] = (*WORDS, MASK)
     LAST = False  # whether the last carry waits, too
 
-    def __init__(self, writer: Writer, half: int) -> None:
-        self.writer, self.emit, self.half = writer, writer.emit, half
+    def __init__(self, writer: Writer, limbs: int) -> None:
+        self.writer, self.emit = writer, writer.emit
+        self.half = limbs - limbs // 2
+        self.highest = 2 * limbs - 3 * self.half  # limbs of H_hi
         self.tape: list[str] = []  # whose carries wait, the latest first
 
     def all(self) -> None:
@@ -56,13 +60,17 @@ class Sums:
         """It comes back; nothing does before the chain has begun."""
         self.emit(f"bit_{1 << self.tape.index(chain)}", TAPE)
 
-    def chain(self, name: str, words: Sequence[str], *pointer: str, whose: str) -> None:
-        """Add to some words, or subtract from them, what a pointer walks over, or the stack pointer."""
+    def chain(self, name: str, words: Sequence[str], *pointer: str, whose: str, count: int | None = None) -> None:
+        """Add to some words, or subtract from them, what a pointer walks over, or the stack pointer; with a `count` to
+        so many of them, and the carry to the others."""
         way, begun = "p" if pointer else "pop", whose in self.tape
         if begun:
             self.restore(whose)
         for index, word in enumerate(words):
-            self.emit(f"{name}{'c' if begun or index else ''}_{way}", word, *pointer)
+            if count is None or index < count:
+                self.emit(f"{name}{'c' if begun or index else ''}_{way}", word, *pointer)
+            else:
+                self.emit("adc", word)
         self.wait(whose)
 
     def turns(self) -> list[range]:
@@ -101,7 +109,7 @@ class Sums:
         time."""
         for turn in self.turns():
             words = self.WORDS[: len(turn)]
-            self.added(words)
+            self.added(words, max(0, self.highest - turn.start) if twice else len(turn))
             last = twice and turn.stop == self.half
             if twice:
                 self.restore("more" if turn.start else "shared")
@@ -115,11 +123,11 @@ class Sums:
             for index, word in enumerate(words):
                 self.emit("mov_rx", word, RESULT, LIMB * (first + turn.start + index))
 
-    def added(self, words: Sequence[str]) -> None:
-        """Some of these limbs."""
+    def added(self, words: Sequence[str], count: int) -> None:
+        """Some of these limbs; the right pointer has a `count` of them."""
         for word in words:
             self.emit("mov_p", word, LEFT)
-        self.chain("add", words, RIGHT, whose="sums")
+        self.chain("add", words, RIGHT, whose="sums", count=count)
         self.chain("sub", words, whose="middle")
 
     def carries(self, register: str) -> None:
@@ -141,7 +149,7 @@ class Sums:
         self.carries(carries)
         self.emit("sub_1", carries)
         self.emit("subc_r", sign, sign, comment="nothing, or all ones below zero")
-        for k in range(self.half):
+        for k in range(self.highest):
             name, word = ("addc_rx", sign) if k else ("add_rx", carries)
             self.emit(name, word, RESULT, LIMB * (3 * self.half + k))
 
@@ -156,7 +164,7 @@ class Signed(Sums):
         self.writer.read("mov", MASK, "sp", 2 * self.half)
         super().all()
 
-    def added(self, words: Sequence[str]) -> None:
+    def added(self, words: Sequence[str], count: int) -> None:
         for word in words:
             self.emit("pop", word)
         for word in words:
@@ -165,7 +173,7 @@ class Signed(Sums):
         for word in words:
             self.emit("addc_p", word, LEFT)
         self.wait("middle")
-        self.chain("add", words, RIGHT, whose="sums")
+        self.chain("add", words, RIGHT, whose="sums", count=count)
 
     def carries(self, register: str) -> None:
         self.emit("mov_1", register)

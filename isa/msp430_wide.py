@@ -7,6 +7,8 @@ Operands wait in two registers on their way to the multiplier, which is busy for
 the first of a column need not.  p stands at SUMEXT, q at RES0 for the end of a column.  All registers are in use, so no
 operand stays in one.  Words on the stack lie the highest first, the limbs of each the lowest first.
 
+Of an odd number of limbs the highest word has only one; zero stands for the other, and for the carry of a doubled one.
+
 Sources: research/msp430.md, section 5.5.
 """
 
@@ -28,7 +30,7 @@ LOW, HIGH = "r5", "r4"  # t0 and t1
 class Wide(Walk):
     """The code of a product by words of two limbs."""
 
-    DEVICE, WORD, SUMS = "mpy32", 2, ("r10", "r9", "r8", "r7", "r6")  # c0 to c3 and e
+    WORD, SUMS = 2, ("r10", "r9", "r8", "r7", "r6")  # c0 to c3 and e
 
     @abstractmethod
     def load(self) -> tuple[Pointer, Pointer]:
@@ -41,6 +43,11 @@ class Wide(Walk):
     def prepare(self, column: int) -> None:
         """What else is added to a column: nothing."""
 
+    @property
+    def odd(self) -> bool:
+        """Whether the highest word has one limb."""
+        return self.n % 2 == 1
+
     def run(self) -> None:
         self.left, self.right = self.load()
         for column in range(self.top):
@@ -50,12 +57,16 @@ class Wide(Walk):
             self.multiply(column)
             self.finish(column)
             self.let_go()
-        self.store(self.top)
+        if not self.odd:
+            self.store(self.top)
         self.leave()
 
     def word(self, pointer: Pointer, word: int) -> None:
         """Read a word of two limbs."""
         for register, limb in ((LOW, 2 * word), (HIGH, 2 * word + 1)):
+            if limb == self.n:
+                self.emit("clr", register)
+                continue
             read = pointer.read(limb)
             self.emit(f"mov_{read.way}", register, *read.args)
 
@@ -65,7 +76,7 @@ class Wide(Walk):
             ports = ("MAC32L", "MAC32H") if index else ("MPY32L", "MPY32H")
             square = self.plan.op == "sqr" and i == j
             comment = f"a[{2 * i}..] * {'a' if self.plan.op == 'sqr' else 'b'}[{2 * j}..]"
-            if index or square:
+            if index or square or 2 * i + 1 == self.n:
                 self.word(self.left, i)
                 self.put(LOW, ports[0], comment)
                 self.put(HIGH, ports[1])
@@ -89,6 +100,8 @@ class Wide(Walk):
     def finish(self, column: int) -> None:
         """Add the products of a column to the running sum, and store its lowest two limbs."""
         *sums, carry = self.sums
+        if column == self.top - 1 and self.odd:
+            sums = sums[:2]  # the result has no more
         if column == 0:
             self.emit("mov_i", RESULTS, self.ports["RES0"])
             for limb in sums:
@@ -97,7 +110,8 @@ class Wide(Walk):
             self.emit("clr", carry)
         else:
             several, last = len(self.cells(column)), column == self.top - 1
-            self.emit("clr", sums[3])
+            if len(sums) == 4:
+                self.emit("clr", sums[3])
             if several <= 2 and not last:
                 self.emit("clr", carry)
             self.emit("sub_8", RESULTS)
@@ -120,17 +134,18 @@ class WideSquare(Wide):
     def load(self) -> tuple[Pointer, Pointer]:
         self.emit("mov_r", SCAN, LEFT)
         for word in range(self.words):
-            for register in (LOW, HIGH):
-                self.emit("mov_p", register, SCAN)
-                self.emit("add_r" if word == 0 and register == LOW else "addc_r", register, register)
+            for register, limb in ((LOW, 2 * word), (HIGH, 2 * word + 1)):
+                self.emit("clr", register) if limb == self.n else self.emit("mov_p", register, SCAN)
+                self.emit("addc_r" if limb else "add_r", register, register)
             if word:
                 self.emit("push", HIGH, comment=f"of 2 * a[{2 * word}..]")
                 self.emit("push", LOW)
-        self.emit("subc_r", LOW, LOW, comment="all ones if the highest bit is not set")
-        self.emit("inv", LOW)
-        self.emit("push", LOW)
+        if not self.odd:
+            self.emit("subc_r", LOW, LOW, comment="all ones if the highest bit is not set")
+            self.emit("inv", LOW)
+            self.emit("push", LOW)
         self.emit("mov_sp", RIGHT)
-        return self.pointer(LEFT, 0), self.pointer(RIGHT, -1)
+        return self.pointer(LEFT, 0), self.pointer(RIGHT, int(self.odd) - 1)
 
     def pushed(self) -> int:
         return self.n - 1
@@ -141,7 +156,7 @@ class WideSquare(Wide):
     def prepare(self, column: int) -> None:
         """The word whose product with the lost bit belongs to the column."""
         word = column - self.words
-        if word < 0:
+        if word < 0 or self.odd:
             return
         self.emit("mov_m", LOW, "sp")
         self.emit("mov_r", HIGH, LOW)
@@ -170,14 +185,14 @@ class WideMultiplication(Wide):
     def load(self) -> tuple[Pointer, Pointer]:
         for word in range(self.words):
             self.emit("mov_p", LOW, RIGHT)
-            self.emit("mov_p", HIGH, RIGHT)
+            self.emit("clr", HIGH) if 2 * word + 1 == self.n else self.emit("mov_p", HIGH, RIGHT)
             self.emit("push", HIGH, comment=f"b[{2 * word}..]")
             self.emit("push", LOW)
         self.emit("mov_sp", RIGHT)
         return self.pointer(LEFT, 0), self.pointer(RIGHT, 0, (0, 0))
 
     def pushed(self) -> int:
-        return self.n
+        return 2 * self.words
 
     def cells(self, column: int) -> list[tuple[int, int]]:
         first = max(0, column - self.words + 1)

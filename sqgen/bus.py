@@ -6,6 +6,7 @@ holds what nobody knows; where they are turned off, it is left alone from `inter
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -38,6 +39,7 @@ class Place:
     written: int  # the slot of what is written
     shows: int  # the slot that a read shows, -1 for none
     ready: tuple[tuple[int, int], ...]  # when they can be read behind a write, by slot
+    forgotten: tuple[int, ...]  # the slots of which nothing is known behind a write
 
 
 def connect(isa: Isa, core: Core, *, alone: bool = False) -> Bus | None:
@@ -66,6 +68,7 @@ class Bus:
         self.ready: dict[int, int] = {}  # slot -> the first cycle in which it can be read
         self.quiet = 0  # instructions, up to this one, before which interrupts were off
         self.used = False  # since interrupts could come the last time
+        self.forgotten: tuple[int, ...] = ()  # by what the instruction at hand wrote
 
     def place(self, device: Device, port: Port) -> Place:
         """A port, its names put in."""
@@ -75,7 +78,7 @@ class Bus:
         meaning = Meaning(port.statements, places, {}, self.isa.widths)
         shows = slots[port.reads] if port.reads else -1
         ready = tuple((slots[name], cycles) for name, cycles in port.ready.items())
-        return Place(device, port, meaning, written, shows, ready)
+        return Place(device, port, meaning, written, shows, ready, tuple(slots[name] for name in port.forgets))
 
     def begin(self, instr: Instr, *, interruptible: bool) -> Sequence[int]:
         """An instruction begins, before which an interrupt may come or not; the slots that nobody knows any more."""
@@ -83,10 +86,35 @@ class Bus:
         self.end += timing.cost(self.isa, self.core, instr, self.instr)
         self.instr = instr
         self.quiet = 0 if interruptible else self.quiet + 1
+        forgotten, self.forgotten = self.forgotten, ()
         if self.private or not self.used:
-            return ()
+            return forgotten
         self.used = False
         return self.slots
+
+    def apart(self) -> Bus:
+        """The same for code that is walked by itself: nothing is under way, and somebody may have been there."""
+        found = copy.copy(self)
+        found.now, found.end, found.instr = 0, 0, None
+        found.idle, found.ready, found.forgotten = {}, {}, ()
+        found.quiet, found.used = min(self.quiet, self.isa.interrupt_delay + 1), True
+        return found
+
+    def suits(self, before: Bus, first: Instr) -> bool:
+        """Whether code that was walked by itself, from `before` on, is right now: nothing is under way, interrupts are
+        off for as long, and its first instruction takes as long."""
+        still = all(cycle <= self.end for cycle in (*self.idle.values(), *self.ready.values()))
+        costs = {timing.cost(self.isa, self.core, first, latest) for latest in (self.instr, before.instr)}
+        return still and self.quiet >= before.quiet and len(costs) == 1
+
+    def went(self, after: Bus) -> None:
+        """Time passes as it did for code that was walked by itself, `after` which the devices are these."""
+        start = self.end
+        self.now, self.end, self.instr = start + after.now, start + after.end, after.instr
+        self.idle = {name: start + cycle for name, cycle in after.idle.items()}
+        self.ready = {slot: start + cycle for slot, cycle in after.ready.items()}
+        self.forgotten = (*self.forgotten, *after.forgotten)
+        self.quiet, self.used = after.quiet, after.used
 
     @property
     def private(self) -> bool:
@@ -116,6 +144,7 @@ class Bus:
         place.meaning.run(host)  # type: ignore[arg-type]
         self.ready = {**self.ready, **{slot: self.end + cycles for slot, cycles in place.ready}}
         self.idle = {**self.idle, place.device.name: self.end + place.port.busy}
+        self.forgotten = place.forgotten
 
     def find(self, address: int) -> Place:
         """The port at an address.  Raises Misuse."""

@@ -132,8 +132,7 @@ def remedy(plan: Plan) -> str:
 
 
 def unformed(rules: Idioms, plan: Plan, isa: Isa, core: Core) -> UserError:
-    """What is said of a plan with other steps: which methods have none."""
-    able = [name for name in methods.names(plan.op) if _formed(rules, plan, name, core)]
+    """What is said of a plan with other steps: with which parameters its method has none, or else which methods."""
     reasons = {
         "is made of parts": any(plan.parts()),
         "is made of loops": plan.loops,
@@ -141,13 +140,27 @@ def unformed(rules: Idioms, plan: Plan, isa: Isa, core: Core) -> UserError:
         "takes steps": True,
     }
     what = next(reason for reason, holds in reasons.items() if holds)
-    advice = f"take {', '.join(able)}" if able else "take --method auto"
+    advice = own_advice(rules, plan, core) or other_advice(rules, plan, core)
     return UserError(f"method '{plan.method}' {what} that sqgen cannot form on {isa.name}; {advice}")
 
 
-def _formed(rules: Idioms, plan: Plan, name: str, core: Core) -> bool:
-    """Whether the method of that name, with some parameters of its own, is formed at a plan's size."""
-    for point in ({}, *methods.points(name, plan.limbs)):
+def own_advice(rules: Idioms, plan: Plan, core: Core) -> str:
+    """With which parameters the plan's method is formed, "" for none that the idioms know."""
+    known = rules.starts(plan.method, plan.op, plan.limbs)
+    found = next((point for point in known if _formed(rules, plan, plan.method, [point], core)), {})
+    return f"choose {' '.join(f'-p {name}={value}' for name, value in found.items())}" if found else ""
+
+
+def other_advice(rules: Idioms, plan: Plan, core: Core) -> str:
+    """Which methods are formed at the plan's size."""
+    tried = {name: [{}, *methods.points(name, plan.limbs)] for name in methods.names(plan.op)}
+    able = [name for name, points in tried.items() if _formed(rules, plan, name, points, core)]
+    return f"take {', '.join(able)}" if able else "take --method auto"
+
+
+def _formed(rules: Idioms, plan: Plan, name: str, points: Iterable[Mapping[str, str]], core: Core) -> bool:
+    """Whether the method of that name, with some of its parameters, is formed at a plan's size."""
+    for point in points:
         with contextlib.suppress(UserError):  # what the method refuses at this size
             if rules.forms(methods.plan(plan.op, plan.limbs, name, point), core):
                 return True

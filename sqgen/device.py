@@ -22,7 +22,7 @@ class Port:
 
     It is to read, and then shows the limb `reads` of the state, or else to write, and then does what `statements` say;
     what they change can be read in the cycle `ready` behind the write, where 1 is the next one, and no port be written
-    before the cycle `busy`.
+    before the cycle `busy`.  Limbs of the state that the write `forgets` hold afterwards what nobody knows.
     """
 
     name: str
@@ -32,6 +32,7 @@ class Port:
     meaning: tuple[str, ...]
     ready: Mapping[str, int]
     busy: int
+    forgets: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,7 @@ def read(raw: Mapping[str, Any]) -> dict[str, Device]:
                 tuple(given.get("meaning", ())),
                 given.get("ready", {}),
                 given.get("busy", 0),
+                tuple(given.get("forgets", ())),
             )
             for port, given in entry["ports"].items()
         )

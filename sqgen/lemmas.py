@@ -19,7 +19,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from .linear import ONE, Form, combine
+from .bus import Bus
+from .encode import Instr
+from .linear import ONE, ZERO, Form, combine
 from .products import digits_of, forms, is_product, operands, runs, touched
 from .symbolic import Event, Place, State
 from .table import Isa
@@ -47,7 +49,8 @@ class Moved(NamedTuple):
 @dataclass(frozen=True)
 class Lemma:
     """What a function does.  Places are in buffers named after the group of registers that pointed there, or on the
-    stack, relative to the stack pointer when the function begins."""
+    stack, relative to the stack pointer when the function begins.  `pointers` are those of which it makes use: of what
+    the others hold nothing was known but that it is a number."""
 
     pointers: Mapping[str, Group]
     events: tuple[Event, ...]
@@ -59,6 +62,10 @@ class Lemma:
     kept: frozenset[int]  # slots that hold what they held
     held: Mapping[int, Held]  # slots that hold something known
     moved: tuple[Moved, ...]
+    first: Instr
+    before: Bus | None  # the devices when it begins
+    after: Bus | None  # and at its end
+    masked: bool  # whether interrupts are off when it begins
 
 
 class Lemmas:
@@ -110,9 +117,11 @@ def pointers(state: State) -> dict[str, Group]:
 # ---- what a walk showed -----------------------------------------------------------------------------------------
 
 
-def lemma(state: State, names: Mapping[str, Group], initial: Sequence[object]) -> Lemma | None:
-    """What the walk of a function showed that knew nothing but pointers, `initial` being what registers held then;
-    None if it does not leave a product."""
+def lemma(
+    state: State, names: Mapping[str, Group], initial: Sequence[object], first: Instr, before: Bus | None
+) -> Lemma | None:
+    """What the walk of a function showed that knew nothing but pointers, `initial` being what registers held then, and
+    `before` what the devices were; None if it does not leave a product."""
     assert state.given is not None
     read, written = touched(state, 0)
     factors = operands(runs(read), len(written))
@@ -131,8 +140,10 @@ def lemma(state: State, names: Mapping[str, Group], initial: Sequence[object]) -
                 held[slot] = Held("number", value.get(ONE, 0))
             elif frozenset(value.items()) in known:
                 held[slot] = Held("limb", known[frozenset(value.items())])
+    addresses = tuple(moved(state, kept))
+    used = {event.place for event in state.events} | {each.buffer for each in addresses}
     return Lemma(
-        names,
+        {name: group for name, group in names.items() if name in used},
         tuple(state.events),
         tuple(state.path),
         state.lowest,
@@ -141,7 +152,11 @@ def lemma(state: State, names: Mapping[str, Group], initial: Sequence[object]) -
         tuple(written),
         kept,
         held,
-        tuple(moved(state, kept)),
+        addresses,
+        first,
+        before,
+        state.bus,
+        masked(state.contract.isa, initial),
     )
 
 
@@ -153,11 +168,20 @@ def moved(state: State, kept: frozenset[int]) -> Iterator[Moved]:
             yield Moved(group, *where)
 
 
+def masked(isa: Isa, slots: Sequence[object]) -> bool:
+    """Whether interrupts are off."""
+    return isa.interrupt_enable is not None and slots[isa.slots[isa.interrupt_enable]] == ZERO
+
+
 # ---- what a call does -------------------------------------------------------------------------------------------
 
 
 def applied(state: State, known: Lemma, depth: int) -> bool:
     """Let a call do what a lemma says, the stack pointer being `depth` when the function begins; whether it may."""
+    if known.masked and not masked(state.contract.isa, state.slots):
+        return False
+    if state.bus and known.before and not state.bus.suits(known.before, known.first):
+        return False
     size = state.contract.isa.limb_bits // 8
     starts: dict[str, tuple[str, int]] = {STACK: (STACK, depth * size)}
     for name, group in known.pointers.items():
@@ -183,6 +207,8 @@ def applied(state: State, known: Lemma, depth: int) -> bool:
     registers(state, known, digits)
     for group, form in addresses:
         state.point(group, form)
+    if state.bus and known.after:
+        state.bus.went(known.after)
     return True
 
 

@@ -381,7 +381,8 @@ def cores_table(isas: Sequence[Isa]) -> str:
         for core in isa.cores.values():
             timing = isa.timings[core.timing]
             mark = " (default)" if core.name == isa.default_core else ""
-            rows.append((isa.name, core.name + mark, timing.title, timing.confirmed or "-", ", ".join(core.without)))
+            without = core.without if core.devices else (*core.without, *isa.devices)
+            rows.append((isa.name, core.name + mark, timing.title, timing.confirmed or "-", ", ".join(without)))
     return _table(("isa", "core", "timing", "cycles confirmed by", "lacks"), rows)
 
 

@@ -78,18 +78,6 @@ class Spec:
         return " ".join(parts)
 
 
-def fitting(what: Contract, core: Core) -> None:
-    """UserError for a size that the core's instructions do not go with."""
-    unit, limb = core.multiple, what.isa.limb_bits
-    if what.limbs % unit:
-        below = what.limbs - what.limbs % unit
-        sizes = " and ".join(str(limb * limbs) for limbs in (below, below + unit) if limbs)
-        raise UserError(
-            f"{limb * what.limbs} is no multiple of {limb * unit} bits, as {core.name} takes;"
-            f" the nearest sizes are {sizes}"
-        )
-
-
 def default_symbol(what: Contract) -> str:
     """`sqgen_<op><bits>_<isa>`."""
     return f"sqgen_{what.op}{what.limbs * what.isa.limb_bits}_{what.isa.name}"
@@ -120,7 +108,6 @@ def spec(
         raise UserError(f"{bits} is out of range; kernels for {chosen_core.name} go to {chosen_core.max_bits} bits")
     which.require(chosen_core, idioms(which).NEEDS)
     chosen_core = which.at_any_time(chosen_core) if allow_variable_time else chosen_core
-    fitting(what, chosen_core)
     if method != "auto" and not methods.does(method, op):
         raise UserError(f"method '{method}' cannot do {op}; these can: {', '.join(methods.names(op))}")
     guarded = guarding.taken(which, chosen_core, given)

@@ -130,8 +130,8 @@ class Core:
 
     `without` is how the table says these, by name or by feature; `answers`: the core for which was searched what is of
     use on this one, "" for the default core; `devices` has the addresses of those that it has; `max_bits`: the largest
-    operand that is offered on it; operands have a `multiple` of so many limbs; `any_time`: whether instructions may be
-    used there whose cycles depend on operands; `brief`: whether interrupts are to be off for a column at a time.
+    operand that is offered on it; `any_time`: whether instructions may be used there whose cycles depend on operands;
+    `brief`: whether interrupts are to be off for a column at a time.
     """
 
     name: str
@@ -142,7 +142,6 @@ class Core:
     answers: str
     devices: Mapping[str, int]
     max_bits: int
-    multiple: int
     any_time: bool = False
     brief: bool = False
 
@@ -333,13 +332,20 @@ class Isa:
         return core if constant else replace(core, any_time=True)
 
     def require(self, core: Core, insns: Iterable[str]) -> None:
-        """UserError if the core lacks one of these instructions."""
+        """UserError if the core lacks one of these instructions, or has none of the devices that others have."""
         for name in insns:
             if name in core.lacks:
                 raise UserError(
                     f"{core.name} has no {name.upper()} instruction; choose a core that has one (see `sqgen cores`)",
                     Exit.LIMITS,
                 )
+        if self.devices and not core.devices:
+            titles = " nor ".join(device.title for device in self.devices.values())
+            raise UserError(
+                f"{core.name} has {'neither' if len(self.devices) > 1 else 'not'} {titles};"
+                " choose a core that has one (see `sqgen cores`)",
+                Exit.LIMITS,
+            )
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -119,7 +119,6 @@ class _Loader:
                 entry.get("answers", ""),
                 entry.get("devices", {}),
                 entry.get("max_bits", raw["max_bits"]),
-                entry.get("multiple", 1),
             )
             for name, entry in raw["cores"].items()
         }

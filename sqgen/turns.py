@@ -10,24 +10,27 @@ from .encode import DecodeError, decode
 from .table import Isa
 
 
-def bodies(image: bytes, isa: Isa, entry: int) -> frozenset[int]:
-    """Where the code of a turn begins, behind the pops at the head of a loop; none where there are calls."""
+def bodies(image: bytes, isa: Isa, entry: int) -> dict[int, int]:
+    """Where the code of a turn begins, behind the pops at the head of a loop, and where it ends, at the last pop before
+    the jump back; none where there are calls."""
     if any(insn.control[:1] == ("call",) for insn in isa.insns.values()):
-        return frozenset()
-    found = set()
-    at = entry
+        return {}
+    found: dict[int, int] = {}
+    at, last = entry, entry
     while at < len(image):
         try:
             instr = decode(isa, image, at)
         except DecodeError:
             break
         following = at + instr.insn.size
+        if instr.insn.frame == "restore":
+            last = at
         if instr.insn.control[:1] in {("jump",), ("branch",)}:
             target = following + next(iter(instr.immediates.values()))
-            if entry <= target < at and (body := behind_pops(image, isa, target)) > target:
-                found.add(body)
+            if entry <= target < at and target < (body := behind_pops(image, isa, target)) < last:
+                found[body] = last
         at = following
-    return frozenset(found)
+    return found
 
 
 def behind_pops(image: bytes, isa: Isa, at: int) -> int:

@@ -7,14 +7,14 @@ buffer or the stack, no secret to reach a branch or an address, and the stack to
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from . import bus, turns
 from .code import flags_read, flags_written
 from .contract import Contract, Fault
 from .encode import DecodeError, Instr, decode
 from .forms import Atoms
-from .lemmas import Group, Lemma, Lemmas, applied, lemma, pointers
+from .lemmas import Lemma, Lemmas, applied, lemma, masked, pointers
 from .linear import ONE, ZERO, Form, combine
 from .products import called, resumed, returned
 from .statements import Load, Store
@@ -117,24 +117,21 @@ class Walk:
 
     # ---- walking ------------------------------------------------------------------------------------------------
 
-    def walk(self, state: State, at: int) -> tuple[int, int] | None:
-        """Execute until the function returns (None) or a case must be split (the atom, and where)."""
+    def walk(self, state: State, at: int, end: int | None = None) -> tuple[int, int] | None:
+        """Execute until the function returns, or the turn of a loop comes to its `end` (None), or a case must be split
+        (the atom, and where)."""
         resumed(state)
         while True:
-            self.steps += 1
-            if (
-                self.steps > STEPS
-                or len(state.path) >= self.longest
-                or (state.given is not None and not self.lemmas.go_on())
-            ):
-                raise self.failure(at, f"no end after {min(self.steps, len(state.path))} instructions")
+            at = self.turn(state, at)
+            if at == end and state.depth == 0:
+                return None
+            self.count(state, at)
             try:
                 instr = self.decode(at)
             except DecodeError as error:
                 last = self.entry + state.path[-1] if state.path else at
                 raise self.failure(at if 0 <= at < len(self.image) else last, str(error)) from None
             self.atoms.here = at
-            self.turn(state, at)
             try:
                 if at not in self.seen:
                     self.allowed(instr)
@@ -160,14 +157,37 @@ class Walk:
             state.path += self.ran
             self.ran = ()
             if following is None:
+                self.over(at, end)
                 return None
             at = following
 
-    def turn(self, state: State, at: int) -> None:
-        """The code of a turn of a loop may begin here: it is looked at like that of a function."""
+    def over(self, at: int, end: int | None) -> None:
+        """The function has returned.  Raises Failed in the turn of a loop, which has not come to its end."""
+        if end is not None:
+            raise self.failure(at, "returns in the turn of a loop")
+
+    def count(self, state: State, at: int) -> None:
+        """One more instruction is walked.  Raises Failed where these are too many."""
+        self.steps += 1
+        if (
+            self.steps > STEPS
+            or len(state.path) >= self.longest
+            or (state.given is not None and not self.lemmas.go_on())
+        ):
+            raise self.failure(at, f"no end after {min(self.steps, len(state.path))} instructions")
+
+    def turn(self, state: State, at: int) -> int:
+        """Where the walk goes on from a place at which the code of a turn of a loop may begin, which is looked at like
+        that of a function: there, or at its end, where a lemma says what it does."""
         begun = bool(state.calls) and state.calls[-1].depth == state.depth + 1  # before the state was split
-        if at in self.turns and not begun:
-            called(state, 1)
+        if at not in self.turns or begun:
+            return at
+        if self.told(state, at, self.turns[at]):
+            state.path += self.ran
+            self.ran = ()
+            return self.turns[at]
+        called(state, 1)
+        return at
 
     def tick(self, devices: bus.Bus, state: State, instr: Instr) -> None:
         """An instruction begins: what an interrupt may have done to the devices is done."""
@@ -294,39 +314,46 @@ class Walk:
         self.set_stack(state, depth)
         return target
 
-    def told(self, state: State, target: int) -> bool:
-        """Whether a call did what a lemma says of its function, which may be shown for that."""
-        if self.branches or state.bus or state.fixed:
+    def told(self, state: State, target: int, end: int | None = None) -> bool:
+        """Whether a call, or a turn up to its `end`, did what a lemma says of it, which may be shown for that."""
+        if self.branches or state.fixed:
             return False
-        depth = state.depth - (0 if self.isa.abi.link else self.core.pc_limbs)
-        for known in self.lemmas.of(target, lambda: self.shown(state, target)):
-            if applied(state, known, depth):
+        pushed = 0 if self.isa.abi.link or end is not None else self.core.pc_limbs
+        for known in self.lemmas.of(target, lambda: self.shown(state, target, end)):
+            if applied(state, known, state.depth - pushed):
                 self.ran = known.path
                 self.lemmas.used += 1
                 return True
         return False
 
-    def shown(self, state: State, target: int) -> Lemma | None:
-        """What a function does wherever it is called, its pointers being the registers that hold addresses now."""
+    def shown(self, state: State, target: int, end: int | None) -> Lemma | None:
+        """What a function does wherever it is called, its pointers being the registers that hold addresses now, and
+        interrupts off if they are now."""
         walk = Walk(self.image, self.contract, self.core, self.entry, branches=False, lemmas=self.lemmas)
         walk.decoded, walk.seen = self.decoded, self.seen
-        return walk.alone(pointers(state), target)
+        return walk.alone(state, target, end)
 
-    def alone(self, names: Mapping[str, Group], target: int) -> Lemma | None:
+    def alone(self, caller: State, target: int, end: int | None) -> Lemma | None:
         """Walk a function that knows nothing but that some registers hold addresses; None if that shows no product."""
+        names, flag = pointers(caller), self.isa.interrupt_enable
         slots = self.unknowns()
         for name, group in names.items():
             self.pointer(slots, group, name, 0)
+        if flag and masked(self.isa, caller.slots):
+            slots[self.isa.slots[flag]] = ZERO
         state = self.entered(slots, {})
         state.given = {}
-        called(state)
+        before = caller.bus.apart() if caller.bus else None
+        state.bus = copy.copy(before)
+        called(state, 0 if end is None else 1)
         try:
-            if self.walk(state, target):  # a case of several
+            if self.walk(state, target, end):  # a case of several
                 return None
         except Failed:
             return None
-        flag = self.isa.interrupt_enable
-        return None if flag and not self.kept(state, flag) else lemma(state, names, self.initial)
+        if flag and not self.kept(state, flag):
+            return None
+        return lemma(state, names, self.initial, self.decode(target), before)
 
     def decide(self, state: State, flag: str) -> int:
         """The value of a flag that a branch looks at.

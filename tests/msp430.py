@@ -14,6 +14,8 @@ from sqgen.spec import spec
 from sqgen.table import Isa
 from sqgen.tables import isa
 
+CORES = ("msp430", "msp430x", "msp430x-mpy32")  # those that have a multiplier
+
 
 @functools.cache
 def msp430() -> Isa:

@@ -44,7 +44,7 @@ def test_the_plot_of_all_sizes_is_drawn_from_the_figures() -> None:
     assert sweep.PLOT.read_text() == sweep.plot(figures("avr")), "run `make results`"
 
 
-@pytest.mark.parametrize("name", ["avr", "arm"])
+@pytest.mark.parametrize("name", ["avr", "arm", "msp430"])
 def test_no_size_is_missing(name: str) -> None:
     jobs = [(job.core, job.op, job.bits) for job in tool("figures").SURVEYS[name].jobs]
     assert [(row.core, row.op, row.bits) for row in figures(name)] == jobs, "run `make results`"
@@ -64,7 +64,7 @@ SLOWER = [("cortex-m3", "mul", 480)]
 
 
 @pytest.mark.parametrize("op", OPS)
-@pytest.mark.parametrize("name", ["avr", "arm"])
+@pytest.mark.parametrize("name", ["avr", "arm", "msp430"])
 def test_no_size_is_slower_than_the_next_larger_one(name: str, op: str) -> None:
     rows = [row for row in figures(name) if row.op == op]
     found = [(a.core, op, a.bits) for a, b in itertools.pairwise(rows) if a.core == b.core and a.body > b.body]

@@ -9,9 +9,12 @@ from arm import arm
 from clock import quick
 from conftest import avr, core
 from handwritten import Foreign, link
+from msp430 import code_of, msp430, of
 from test_products import BROKEN, INNER, OUTER
 
 from sqgen import interpret, lemmas, walk
+from sqgen.bus import connect
+from sqgen.encode import assemble
 from sqgen.kernel import Kernel, make
 from sqgen.lemmas import Lemmas
 from sqgen.prove import prove
@@ -120,8 +123,9 @@ def test_no_flag_is_what_it_was_before_the_call(told: list[bool]) -> None:
 
 
 @functools.cache
-def kernel(name: str, core_name: str | None, op: str, bits: int) -> Kernel:
-    return make(spec({"avr": avr, "arm": arm}[name](), bits, op=op, core=core_name))
+def kernel(name: str, core_name: str | None, op: str, bits: int, guard: str = "") -> Kernel:
+    found, method, given = {"avr": avr, "arm": arm, "msp430": msp430}[name](), "auto", {"guard": guard}
+    return make(spec(found, bits, op=op, core=core_name, method=method, parameters=given if guard else {}))
 
 
 @pytest.mark.parametrize(
@@ -134,6 +138,11 @@ def kernel(name: str, core_name: str | None, op: str, bits: int) -> Kernel:
         ("arm", "cortex-m3", "sqr", 512),
         ("arm", "cortex-m3", "mul", 352),
         ("arm", "cortex-m0", "sqr", 384),
+        ("msp430", None, "sqr", 512),
+        ("msp430", None, "mul", 448),
+        ("msp430", None, "mul", 448, "column"),
+        ("msp430", "msp430x", "mul", 496),
+        ("msp430", "msp430x-mpy32", "mul", 640),
     ],
 )
 def test_the_verdict_is_that_of_a_walk_through_all_calls(
@@ -147,6 +156,57 @@ def test_the_verdict_is_that_of_a_walk_through_all_calls(
     monkeypatch.setattr(walk, "Lemmas", lambda steps: Lemmas(0))
     assert prove(image, contract, made.spec.core) == verdict
     assert not told
+
+
+# ---- turns of loops, and devices --------------------------------------------------------------------------------
+
+
+def turning() -> Kernel:
+    """Three squares are formed by one loop, with a multiplier that is busy for some cycles."""
+    given = {"levels": "1", "parts": "calls", "leaf": "product-scanning", "recombine": "unrolled"}
+    return make(spec("msp430", 128, core="msp430x-mpy32", method="karatsuba-squaring", parameters=given))
+
+
+def head(made: Kernel) -> int:
+    """Where the loop begins."""
+    return next(index for index, line in enumerate(made.compiled.lines) if any("turn" in name for name in line.labels))
+
+
+def test_what_a_turn_was_shown_to_do_while_the_multiplier_rests_is_not_told_where_it_is_busy(told: list[bool]) -> None:
+    made = turning()
+    instrs = code_of(made)
+    instrs.insert(head(made), of("mov_ra", "r15", made.spec.core.devices["mpy32"] + 0x22))
+    told.clear()
+    assert prove(assemble(instrs), made.spec.contract, made.spec.core).proved
+    assert not told[0] and any(told)
+
+
+def test_what_a_turn_was_shown_to_do_without_interrupts_is_not_told_where_one_may_come() -> None:
+    made = turning()
+    before = connect(made.spec.contract.isa, made.spec.core, alone=False)
+    assert before
+    first = code_of(made)[head(made) + 2]
+    assert before.suits(before.apart(), first)
+    before.quiet = 2
+    shown = before.apart()
+    assert before.suits(shown, first)
+    before.quiet = 1
+    assert not before.suits(shown, first)
+
+
+def test_a_turn_that_returns_is_not_told_to_come_to_its_end(told: list[bool]) -> None:
+    """It would return to where the count of the turns points."""
+    made = turning()
+    instrs = code_of(made)
+    count = [index for index, instr in enumerate(instrs) if instr.text() == "pop r15"][-1]
+    instrs[count - 1 : count] = [instrs[count - 1], of("ret")]
+    size = instrs[count].insn.size
+    back = next(index for index in range(count, len(instrs)) if instrs[index].insn.control[:1] == ("branch",))
+    instrs[back] = of(instrs[back].insn.name, next(iter(instrs[back].immediates.values())) - size)
+    told.clear()
+    fault = prove(assemble(instrs), made.spec.contract, made.spec.core).fault
+    assert fault and fault.message == "returns with the stack pointer not at the return address"
+    assert not any(told)
 
 
 def chain(count: int, last: str) -> Foreign:

@@ -2,35 +2,26 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
-import jsonschema  # type: ignore[import-untyped]
 import pytest
-from clock import quick
-from commandline import Call
-from conftest import TESTS
-from flips import passed
-from msp430 import code_of, index_of, made, msp430, of, refused
+from msp430 import CORES, code_of, index_of, made, msp430, of, refused
 
-from sqgen import check, emit, interpret, judging, measure, methods, objects, programs
-from sqgen.contract import Contract
-from sqgen.encode import Instr, assemble, decode, encode
-from sqgen.errors import Exit, UserError
-from sqgen.explain import explain
+from sqgen import check, emit, objects, programs
+from sqgen.encode import Instr, decode, encode
 from sqgen.forward_proof import prove_forward
 from sqgen.interpret import call, operands, trace
 from sqgen.oracles import mspdebug
 from sqgen.oracles.mspdebug_judge import _Judge
 from sqgen.prove import prove
-from sqgen.spec import spec
 from sqgen.timing import price
 
 SIZES = (32, 48, 64, 80, 96, 112, 128, 144, 160, 192, 208, 224, 256, 320)
 REQUESTS = [(op, bits) for op in ("sqr", "mul") for bits in SIZES]
-CORES = ("msp430", "msp430x", "msp430x-mpy32")
-EVERY = [(op, bits, core) for op, bits in REQUESTS for core in CORES if core in CORES[:2] or bits % 32 == 0]
+EVERY = [
+    (op, bits, core) for op, bits in ((op, bits) for op in ("sqr", "mul") for bits in (16, *SIZES)) for core in CORES
+]
 
 
 @pytest.mark.parametrize(("op", "bits", "core"), EVERY)
@@ -63,6 +54,15 @@ OTHERS = [  # methods whose products are not by columns, and levels of them
     ("sqr", 544, "karatsuba-squaring", {"levels": "1", "leaf": "product-scanning"}),
     ("sqr", 512, "karatsuba-squaring", {"levels": "3", "leaf": "product-scanning"}),
 ]
+UNEQUAL = [  # methods whose halves differ
+    *(("mul", bits, "karatsuba", {"levels": "1", "parts": "rows"}) for bits in (80, 112, 144, 176, 208, 240)),
+    *(("mul", bits, "karatsuba", {"levels": "1", "parts": "calls"}) for bits in (48, 80, 272)),
+    ("mul", 496, "karatsuba", {"levels": "2", "parts": "rows"}),
+    ("mul", 304, "karatsuba", {"levels": "3", "parts": "rows"}),
+    *(("sqr", bits, "karatsuba-squaring", {"levels": "1", "leaf": "product-scanning"}) for bits in (48, 80, 272)),
+    *(("sqr", bits, "karatsuba-squaring", {"levels": "3", "leaf": "product-scanning"}) for bits in (272, 304, 368)),
+]
+OTHERS += UNEQUAL
 
 
 @pytest.mark.simulator
@@ -76,6 +76,18 @@ def test_rows_and_levels_are_right_in_mspdebug_and_the_interpreter(
         assert call(kernel.compiled.image, kernel.spec.contract, kernel.spec.core, values) == values[0] * values[-1]
     report = check.run(kernel.compiled.image, kernel.spec.contract, kernel.spec.core, runs=40)
     assert (report.simulator, report.paths, report.stack) == ("mspdebug", 1, kernel.verdict.stack)
+
+
+@pytest.mark.parametrize(("op", "bits", "method", "parameters"), UNEQUAL)
+def test_the_carry_above_the_highest_limb_of_an_upper_half_is_not_lost(
+    op: str, bits: int, method: str, parameters: dict[str, str]
+) -> None:
+    """H + L_hi is longer than H where nearly all limbs of the operands are ones, which random ones are not."""
+    kernel = made(op, bits, method, recombine="unrolled", **parameters)
+    top, half = (1 << bits) - 1, (bits // 16 - bits // 32) * 16
+    for a in (top, top - (1 << half - 1), top ^ 0xFFFF, top >> 1, 1 << bits - 1, top ^ ((1 << half) - 1)):
+        values = (a,) if op == "sqr" else (a, top)
+        assert call(kernel.compiled.image, kernel.spec.contract, kernel.spec.core, values) == values[0] * values[-1]
 
 
 def test_parts_share_their_code_in_a_loop_that_the_proof_takes_for_a_function() -> None:
@@ -154,282 +166,3 @@ def test_what_llvm_does_not_know_is_there_as_words_that_say_what_they_are() -> N
         re.search(r"\.word 0x4[0-9a-f]b[0-9a-f], 0x01[0-9a-f]{2} +; mov @r\d+\+, &0x01", r) for r in written
     )
     assert not any(re.match(r" +mov @r\d+\+, &", row) for row in rows)
-
-
-# ---- the multiplier ---------------------------------------------------------------------------------------------
-
-
-def test_a_result_that_is_read_too_early_is_refused() -> None:
-    """The pointer goes back before the last write to OP2, not behind it, where the multiplier needs the time."""
-    kernel = made("mul", 96, "product-scanning")
-    instrs = code_of(kernel)
-    back = [k for k, instr in enumerate(instrs) if (instr.insn.name, *instr.operands) == ("sub_4", "r15")]
-    at = next(k for k in back if instrs[k - 1].insn.kind == "store")
-    instrs[at - 1 : at + 1] = [instrs[at], instrs[at - 1]]
-    assert refused(kernel, instrs) == "reads RESLO of the 16-bit multiplier before the result is there"
-
-
-def test_a_read_at_an_absolute_address_is_early_enough_and_an_indirect_one_is_not() -> None:
-    def message(*instrs: Instr) -> str:
-        before = (
-            of("dint"),
-            of("nop"),
-            of("mov_i", "r15", 0x13A),
-            of("mov_ra", "r13", 0x130),
-            of("mov_ra", "r13", 0x138),
-        )
-        fault = prove(
-            assemble([*before, *instrs, of("ret")]), Contract("sqr", 2, msp430()), msp430().core("msp430")
-        ).fault
-        assert fault
-        return fault.message
-
-    early = "reads RESLO of the 16-bit multiplier before the result is there"
-    assert message(of("mov_m", "r11", "r15")) == early
-    assert message(of("nop"), of("mov_m", "r11", "r15")) != early
-    assert message(of("mov_a", "r11", 0x13A)) != early
-    assert "there to be read" in message(of("mov_ra", "r11", 0x13A))
-    assert "there to be written" in message(of("mov_a", "r11", 0x130))
-    assert "nothing at address 0x0136" in message(of("mov_a", "r11", 0x136))
-
-
-@pytest.mark.parametrize("nops", range(8))
-def test_the_32_bit_multiplier_must_not_be_written_or_read_while_it_is_busy(nops: int) -> None:
-    """[SLAU208]: RES0 and RES1 3, RES2 5, RES3 and the carry 6 cycles behind OP2H, as it itself."""
-
-    def message(last: Instr) -> str:
-        writes = [of("mov_ra", "r13", 0x4C0 + port) for port in (0x10, 0x12, 0x20, 0x22)]
-        code = [of("dint"), of("nop"), *writes, *[of("nop")] * nops, last, of("ret")]
-        fault = prove(assemble(code), Contract("sqr", 2, msp430()), msp430().core("msp430x-mpy32")).fault
-        assert fault
-        return fault.message
-
-    for port, cycle in ((0x24, 3), (0x26, 3), (0x28, 5), (0x2A, 6), (0x0E, 6)):
-        early = message(of("mov_a", "r11", 0x4C0 + port))  # reads in its third cycle
-        assert ("before the result is there" in early) == (nops + 3 < cycle)
-    busy = message(of("mov_ra", "r13", 0x4D0))  # writes in its third cycle
-    assert ("while that is busy" in busy) == (nops + 3 < 6)
-
-
-def test_a_write_to_a_result_register_is_refused() -> None:
-    """Erratum MPY2."""
-    kernel = made("sqr", 64, "product-scanning")
-    instrs = code_of(kernel)
-    instrs.insert(index_of(instrs, "sub_4"), of("mov_ra", "r11", 0x13A))
-    assert refused(kernel, instrs) == "writes RESLO of the 16-bit multiplier, which is there to be read"
-
-
-@pytest.mark.parametrize("left", [("dint",), ("dint", "nop"), ()])
-def test_the_multiplier_is_not_touched_where_an_interrupt_may_come(left: tuple[str, ...]) -> None:
-    """One may come behind the instruction after DINT [SLAU049]: the NOP is needed before the first write."""
-    kernel = made("mul", 32)
-    instrs = [instr for instr in code_of(kernel) if instr.insn.name not in ("dint", "nop")]
-    first = next(k for k, instr in enumerate(instrs) if instr.text().endswith("&0x0130"))
-    instrs[first:first] = [of(name) for name in left]
-    if left == ("dint", "nop"):
-        assert prove(assemble(instrs), kernel.spec.contract, kernel.spec.core).proved
-        return
-    message = "uses the 16-bit multiplier where an interrupt may come, whose handler may use it, too"
-    assert refused(kernel, instrs) == message
-    run = interpret.Run(kernel.spec.contract, kernel.spec.core)
-    run.start((1, 1))
-    run.machine.slots[msp430().slots["GIE"]] = 1
-    with pytest.raises(interpret.Crash, match="where an interrupt may come"):
-        steps(run, assemble(instrs))
-
-
-def steps(run: interpret.Run, image: bytes) -> None:
-    """Execute to the end."""
-    position: int | None = 0
-    while position is not None:
-        position = run.machine.step(image, position)
-
-
-@pytest.mark.parametrize(
-    ("op", "bits", "core"), [("mul", 64, "msp430"), ("sqr", 256, "msp430"), ("sqr", 128, "msp430x-mpy32")]
-)
-def test_a_caller_who_keeps_handlers_away_need_not_turn_interrupts_off(op: str, bits: int, core: str) -> None:
-    kernel, guarded = made(op, bits, core=core, interrupts="caller"), made(op, bits, core=core)
-    saved = guarded.price.call - kernel.price.call
-    assert saved == 3 + 1 + 1 + 2  # PUSH SR, DINT, NOP, POP SR
-    assert kernel.spec.contract.alone and kernel.digest != guarded.digest
-    image, contract = kernel.compiled.image, kernel.spec.contract
-    assert prove_forward(image, contract, kernel.spec.core).proved
-    for values in operands(contract, 20):
-        assert call(image, contract, kernel.spec.core, values) == values[0] * values[-1]
-    fault = prove(image, Contract(op, contract.limbs, msp430()), kernel.spec.core).fault
-    assert fault and "where an interrupt may come" in fault.message
-    assert emit.manifest(kernel)["interrupts_off"] == 0 and "-p interrupts=caller" in kernel.spec.command()
-    assert "which is the caller's to see to" in emit.header(kernel)
-
-
-def test_who_keeps_handlers_away_is_the_kernel_or_the_caller() -> None:
-    with pytest.raises(UserError, match=r"^parameter 'interrupts' is guard or caller, not 'nobody'$"):
-        spec("msp430", 128, parameters={"interrupts": "nobody"})
-    assert not spec("msp430", 128, parameters={"interrupts": "guard"}).contract.alone
-    with pytest.raises(UserError, match="parameters belong to a method"):
-        spec("avr", 128, parameters={"interrupts": "caller"})
-
-
-def test_interrupts_that_are_not_given_back_are_refused() -> None:
-    kernel = made("mul", 32)
-    instrs = code_of(kernel)
-    instrs[index_of(instrs, "pop_sr")] = of("add_sp2")
-    assert refused(kernel, instrs) == "returns with interrupts turned off"
-
-
-def test_other_bits_of_the_status_register_must_come_back_as_they_were() -> None:
-    """A low-power mode that is slipped in with the status register stops the processor."""
-    kernel = made("mul", 32)
-    instrs = code_of(kernel)
-    at = index_of(instrs, "pop_sr")
-    instrs[at:at] = [of("mov_i", "r11", 16), of("add_rx", "r11", "sp", 0)]
-    assert refused(kernel, instrs) == "lpm is not restored"
-
-
-def test_header_and_manifest_say_how_long_interrupts_are_off() -> None:
-    """From behind DINT to the end of what gives them back: all but the saves before and what follows."""
-    kernel = made("sqr", 128)
-    lines = [line.instr for line in kernel.compiled.lines]
-    names = [instr.insn.name for instr in lines]
-    inside = lines[names.index("dint") + 1 : names.index("pop_sr") + 1]
-    expected = sum(msp430().cycles(instr.insn, kernel.spec.core) for instr in inside)
-    assert measure.masked(kernel.compiled.image, kernel.spec.contract, kernel.spec.core) == expected
-    assert emit.manifest(kernel)["interrupts_off"] == expected
-    assert f"off for {expected} cycles at most on msp430" in emit.all_files(kernel)[f"{kernel.spec.symbol}.h"]
-
-
-@pytest.mark.parametrize(("op", "bits"), [("sqr", 96), ("mul", 64)])
-def test_what_the_proof_lets_pass_after_a_bit_was_flipped_still_multiplies(op: str, bits: int) -> None:
-    assert passed(made(op, bits), 300) < 20  # factors swapped, registers that nobody uses
-
-
-@pytest.mark.parametrize("core", CORES)
-@pytest.mark.parametrize("op", ["sqr", "mul"])
-def test_what_the_multiplier_is_used_for_is_explained_and_never_below_the_floor(op: str, core: str) -> None:
-    kernel = made(op, 128, core=core)
-    found = explain(kernel)
-    for name, floor in found.floor.items():
-        assert found.group(name).cycles >= floor, name
-    words = 4 if core == "msp430x-mpy32" else 8
-    assert sum(part.products for part in found.parts) == (words * words if op == "mul" else words * (words + 1) // 2)
-
-
-# ---- what is promised -------------------------------------------------------------------------------------------
-
-# Cycles of a call, saves and guard included, at most: what the project set itself.
-AT_MOST = {
-    ("msp430", "sqr", 128): 613,
-    ("msp430", "sqr", 160): 930,
-    ("msp430", "sqr", 192): 1250,
-    ("msp430", "sqr", 256): 2100,
-    ("msp430", "sqr", 512): 7250,
-    ("msp430", "mul", 160): 1380,
-    ("msp430", "mul", 256): 3050,
-    ("msp430", "mul", 512): 10000,
-    ("msp430x", "sqr", 128): 509,
-    ("msp430x", "sqr", 160): 820,
-    ("msp430x", "sqr", 192): 1100,
-    ("msp430x", "sqr", 256): 1780,
-    ("msp430x", "sqr", 512): 6100,
-    ("msp430x-mpy32", "sqr", 128): 431,
-    ("msp430x-mpy32", "sqr", 160): 586,
-    ("msp430x-mpy32", "sqr", 192): 761,
-    ("msp430x-mpy32", "sqr", 256): 1170,
-    ("msp430x-mpy32", "sqr", 512): 3600,
-    ("msp430x-mpy32", "mul", 160): 761,
-    ("msp430x-mpy32", "mul", 256): 1640,
-}
-
-
-@pytest.mark.parametrize(("core", "op", "bits"), AT_MOST)
-def test_auto_takes_no_more_cycles_than_it_may(core: str, op: str, bits: int) -> None:
-    assert made(op, bits, core=core).price.call <= AT_MOST[core, op, bits]
-
-
-@pytest.mark.clock
-@pytest.mark.parametrize("op", ["sqr", "mul"])
-def test_the_proof_of_512_bits_takes_at_most_two_seconds(op: str) -> None:
-    kernel = made(op, 512)
-    image, contract, core = kernel.compiled.image, kernel.spec.contract, kernel.spec.core
-    assert quick(lambda: prove(image, contract, core), 2)
-
-
-def test_a_size_is_a_multiple_of_16_bits() -> None:
-    with pytest.raises(UserError, match="nearest sizes are 96 and 112"):
-        spec("msp430", 100)
-
-
-def test_the_32_bit_multiplier_takes_multiples_of_32_bits() -> None:
-    with pytest.raises(
-        UserError, match=r"^112 is no multiple of 32 bits, .*; the nearest sizes are 96 and 128$"
-    ) as caught:
-        spec("msp430", 112, core="msp430x-mpy32")
-    assert caught.value.code == Exit.USAGE
-
-
-SHAPES = ("product-scanning", "column-loops", "row-loops", "rows")  # orders that idioms of their own form, or none
-SQUARES = [m for m in methods.names("sqr") if "karatsuba" not in m and m not in SHAPES]
-PRODUCTS = [m for m in methods.names("mul") if "karatsuba" not in m and m not in SHAPES]
-
-
-@pytest.mark.simulator
-@pytest.mark.parametrize(
-    ("op", "method"), [*(("sqr", name) for name in SQUARES), *(("mul", name) for name in PRODUCTS)]
-)
-@pytest.mark.parametrize("bits", [48, 128, 240])
-def test_cells_in_any_order_are_proved_and_right(op: str, method: str, bits: int) -> None:
-    kernel = made(op, bits, method)
-    report = check.run(kernel.compiled.image, kernel.spec.contract, kernel.spec.core, runs=20)
-    assert (report.simulator, report.stack) == ("mspdebug", kernel.verdict.stack)
-    assert kernel.price.call >= made(op, bits).price.call
-
-
-def test_all_methods_that_the_project_names_are_priced_in_the_comparison(sqgen: Call) -> None:
-    shown = json.loads(sqgen("compare --isa msp430 --bits 128 --json").out)
-    ours = {row["method"] for row in shown["rows"] if row["made_by"] == "sqgen"}
-    assert ours >= {"yang", "carry-catcher", "lazy-doubling", "sbd", "karatsuba-squaring", "product-scanning"}
-    shown = json.loads(sqgen("compare --isa msp430 --op mul --bits 96 --json").out)
-    ours = {row["method"] for row in shown["rows"] if row["made_by"] == "sqgen"}
-    assert ours >= {"operand-caching", "hybrid", "operand-scanning", "karatsuba", "rows", "product-scanning"}
-
-
-@pytest.mark.parametrize(
-    ("method", "core", "what"),
-    [
-        ("hybrid-karatsuba", "msp430", "is made of parts"),
-        ("row-loops", "msp430", "is made of loops"),
-        ("yang", "msp430x-mpy32", "takes steps"),
-    ],
-)
-def test_a_method_that_cannot_be_formed_is_refused_in_one_line(method: str, core: str, what: str) -> None:
-    with pytest.raises(UserError, match=f"^method '{method}' {what} that sqgen cannot form on msp430; take "):
-        made("sqr", 128, method, core)
-
-
-def test_cells_in_any_order_have_no_columns_for_interrupts_to_come_between() -> None:
-    with pytest.raises(UserError, match="method 'yang' has no columns between which interrupts could come"):
-        made("sqr", 128, "yang", guard="column")
-
-
-@pytest.mark.parametrize("core", CORES)
-def test_the_manifest_is_what_the_schema_says(core: str) -> None:
-    schema = json.loads((TESTS.parent / "docs" / "manifest.schema.json").read_text())
-    found = emit.manifest(made("sqr", 256, core=core))
-    jsonschema.validate(found, schema)
-    assert not any(column["confirmed_by"] for column in found["cycles_by_timing"].values())
-
-
-@pytest.mark.simulator
-def test_check_runs_a_written_kernel_in_mspdebug(tmp_path: Path) -> None:
-    kernel = made("sqr", 128)
-    for name, text in emit.all_files(kernel).items():
-        (tmp_path / name).write_text(text)
-    given = dict.fromkeys(("isa", "core", "op", "bits", "symbol"))
-    file = tmp_path / f"{kernel.spec.symbol}.S"
-    assert judging.judge(file, given, runs=20).report.simulator == "mspdebug"
-    changed = file.read_text().replace("rrc", "rra", 1)
-    file.write_text(changed)
-    with pytest.raises(UserError, match="in mspdebug, the result is wrong") as caught:
-        judging.judge(file, given, runs=20)
-    assert caught.value.code == Exit.DISAGREES

@@ -72,7 +72,7 @@ SURVEYS = {
     for survey in (
         Survey("avr", ("atmega128",), range(16, 1025, 8), DOCS / "sweep.csv"),
         Survey("arm", ("cortex-m4", "cortex-m3", "cortex-m0"), EVERY, DOCS / "sweep-arm.csv"),
-        Survey("msp430", ("msp430", "msp430x", "msp430x-mpy32"), EVERY[:-1], DOCS / "sweep-msp430.csv"),
+        Survey("msp430", ("msp430", "msp430x", "msp430x-mpy32"), range(16, 1025, 16), DOCS / "sweep-msp430.csv"),
     )
 }
 
