@@ -42,7 +42,7 @@ from .arm_piece import Piece
 from .arm_values import before, chains, cycles, flat, touches
 
 ISA, CORE = "arm", "cortex-m0"
-HEATS = (0.35, 0.5, 0.8)  # cycles that a step may lose, at first, in rounds that begin at what is known; they take turns
+HEATS = (0.35, 0.5, 0.8)  # cycles that a step may lose, at first, where a round begins at what is known; in turns
 TRYING, FRESH = 2.0, 1.2  # the same for orders by chance, while they are tried, and for the best one
 COLD = 0.15  # the same at the end
 WIDTHS = (1, 2, 4)  # states of the beam; the search follows the first number, what it finds is tried with all
