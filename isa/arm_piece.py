@@ -12,10 +12,9 @@ from collections.abc import Mapping, Sequence
 
 from sqgen.plan import Plan
 
-from .arm_digits import VECTORS, Limbs, form, pairs
+from .arm_digits import VECTORS, Limbs, form
 from .arm_scan import Scan
 from .arm_staged import InMemory, Staged, shared_out
-from .arm_thirds import Thirds
 from .arm_values import Values, flat
 
 IN_REGISTERS = {"sqr": 4, "mul": 2}  # limbs of an operand, at most, of what is formed as it stands
@@ -27,9 +26,7 @@ class Piece:
 
     def __init__(self, plan: Plan) -> None:
         self.plan, self.values = plan, Values()
-        self.spans: list[
-            tuple[Plan, int, int]
-        ] = []  # parts formed in registers, and their operations from one to another
+        self.spans: list[tuple[Plan, int, int]] = []  # parts formed in registers: operations from one to another
         self.r = self.values.new()
         self.pointers = {name: self.values.new() for name in plan.operands}
         self.entry = dict(zip((self.r, *self.pointers.values()), ARGUMENTS, strict=False))  # their registers
@@ -38,8 +35,6 @@ class Piece:
             Scan(plan, self.values, dict(self.pointers), self.r).all()
         elif rows or not self.staged(plan):
             self.formed()
-        elif len(pairs(plan)) > 1:
-            Thirds(self).all()
         else:
             Staged(self, plan, {name: InMemory(self.values, at) for name, at in self.pointers.items()}).all()
 
