@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import click
@@ -45,7 +45,7 @@ ISA, CORE = "arm", "cortex-m0"
 HEATS = (0.35, 0.5, 0.8)  # cycles that a step may lose, at first, where a round begins at what is known; in turns
 TRYING, FRESH = 2.0, 1.2  # the same for orders by chance, while they are tried, and for the best one
 COLD = 0.15  # the same at the end
-WIDTHS = (1, 2, 4)  # states of the beam; the search follows the first number, what it finds is tried with all
+WIDTHS = (1, 2, 4)  # states of the beam, in rounds that take turns; what they find is tried with all
 REACH = 160  # operations that a move passes over, at most
 CHUNKS = 20  # of a round, between which the bar moves
 TURNS = 4  # rounds of which one begins at what is known
@@ -57,10 +57,11 @@ HEAD = "# Orders of the operations of pieces on cores without long multiplicatio
 
 @dataclass(frozen=True)
 class Registers:
-    """How many low and high registers there are."""
+    """How many low and high registers there are, and how many states are followed."""
 
     low: int
     high: int
+    width: int = WIDTHS[0]
 
 
 class Problem:
@@ -133,7 +134,7 @@ class Problem:
         found = order.copy()
         _, cost = annealed(
             order, found, self.before, self.chain, self.free, self.entry, table.ops, table.constant, table.used,
-            table.hashes, registers.low, registers.high, WIDTHS[0], steps, *heats, REACH,
+            table.hashes, registers.low, registers.high, registers.width, steps, *heats, REACH,
             np.array([1 + seed % 2147483646], np.int64),
         )  # fmt: skip
         return (NEVER if cost < 0 else cost), tuple(found.tolist()), tuple(order.tolist())
@@ -141,11 +142,12 @@ class Problem:
     def begun(self, registers: Registers, steps: int, seed: int) -> Iterator[tuple[int, ...]]:
         """The best of some orders by chance that went on for a while; it comes last."""
         rng = random.Random(seed)
+        narrow = replace(registers, width=WIDTHS[0])
         many = [self.drawn(rng) for _ in range(DRAWN)]
-        cheap = sorted(many, key=lambda each: self.anneal(each, registers, 0, (1.0, 1.0), 1)[0])[:CHOSEN]
+        cheap = sorted(many, key=lambda each: self.anneal(each, narrow, 0, (1.0, 1.0), 1)[0])[:CHOSEN]
         best: tuple[int, tuple[int, ...]] | None = None
         for number, each in enumerate(cheap):
-            cost, found, _ = self.anneal(each, registers, steps * TRIAL // CHUNKS, (TRYING, COLD), seed + number)
+            cost, found, _ = self.anneal(each, narrow, steps * TRIAL // CHUNKS, (TRYING, COLD), seed + number)
             if cost < NEVER and (best is None or cost < best[0]):
                 best = cost, found
             yield best[1] if best else each
@@ -173,6 +175,7 @@ def search(
     yield least, best
     for number in range(rounds):
         registers = problem.choices[number] if number < len(problem.choices) else Registers(best.low, best.high)
+        registers = replace(registers, width=WIDTHS[number % len(WIDTHS)])
         own = seed * 1000003 + number * 7919
         start, tried, hot = best.numbers, None, HEATS[number // TURNS % len(HEATS)]
         if number % TURNS:
