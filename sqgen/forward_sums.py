@@ -23,7 +23,7 @@ Sum = Mapping[Monomial, Fraction | int]  # monomial -> factor, none of them zero
 UNIT: Sum = {(): 1}
 MOST_TERMS = 1 << 16  # of a sum; the product of two operands of 256 limbs has as many
 MOST_FACTORS = 4  # of a term: results have two, and what is dropped on the way to them no more than their square
-MOST_WORK = 1 << 25  # terms that are added up in all cases of a walk: 14 times what 256 bits take on AVR
+MOST_WORK = 1 << 25  # terms that are added up in all cases of a walk: 14 times what 256 bits take in limbs of 8 bits
 MOST_KEPT = 1 << 20  # terms of all forms: some 300 MB
 
 

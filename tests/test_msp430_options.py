@@ -38,7 +38,8 @@ def test_code_in_loops_is_right(op: str, bits: int) -> None:
     for values in operands(contract, 10):
         assert call(image, contract, core, values) == values[0] * values[-1]
     assert check.run(image, contract, core, runs=10).stack == kernel.verdict.stack
-    assert prove_forward(image, contract, core).proved or bits > 256
+    if bits <= 256:  # noqa: PLR2004  (of more, the second proof gives up)
+        assert prove_forward(image, contract, core).proved
 
 
 @pytest.mark.parametrize("asked", [{"goal": "size"}, {"goal": "balanced"}, {"max_bytes": 1160}])
