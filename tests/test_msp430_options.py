@@ -38,7 +38,7 @@ def test_code_in_loops_is_right(op: str, bits: int) -> None:
     for values in operands(contract, 10):
         assert call(image, contract, core, values) == values[0] * values[-1]
     assert check.run(image, contract, core, runs=10).stack == kernel.verdict.stack
-    if bits <= 256:  # noqa: PLR2004  (of more, the second proof gives up)
+    if bits <= 256:
         assert prove_forward(image, contract, core).proved
 
 
