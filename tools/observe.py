@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from sqgen.contract import Contract
-from sqgen.encode import DecodeError
-from sqgen.interpret import GAP, STACK, Crash, Machine, Run, operands
+from sqgen.interpret import GAP, STACK, Machine, Run, operands
+from sqgen.oracles.interpreter_judge import followed
 from sqgen.table import Core, Isa
 
-LONGEST = 3_000_000  # instructions of a call
 OVERLAPS = 8  # promised displacements that are tried of each operand
 
 
@@ -81,20 +80,13 @@ def run(
     junk(scene, seed)
     slots, memory = list(machine.slots), bytes(machine.memory)
     top = machine.wide(machine.stack) + isa.stack_free  # where the caller's bytes begin
-    path: list[int] = []
-    position: int | None = 0
-    try:
-        while position is not None:
-            path.append(position)
-            position = machine.step(image, position)
-            if len(path) > LONGEST:
-                raise Crash("no end")
-    except (Crash, DecodeError) as error:
-        return Seen(f"{error} at 0x{path[-1]:04x}", tuple(path), tuple(machine.accesses), frozenset(), 0, 0)
+    problem, path = followed(machine, image, 0)
+    if problem:
+        return Seen(problem, path, tuple(machine.accesses), frozenset(), 0, 0)
     changed = frozenset(name for name in isa.registers if machine.slots[isa.slots[name]] != slots[isa.slots[name]])
     own = [at for _, at in machine.accesses if _stack(scene, at)]
     problem = wrong(scene, values, memory, top)
-    return Seen(problem, tuple(path), tuple(machine.accesses), changed, machine.cycles, top - min(own, default=top))
+    return Seen(problem, path, tuple(machine.accesses), changed, machine.cycles, top - min(own, default=top))
 
 
 def junk(scene: Run, seed: int) -> None:

@@ -11,11 +11,11 @@ from sqgen.check import Report
 from sqgen.contract import Contract
 from sqgen.encode import DecodeError
 from sqgen.errors import Exit, UserError
-from sqgen.interpret import Crash, Run, operands
+from sqgen.interpret import Crash, Machine, Run, operands
 from sqgen.table import Core
 
 NAME = "the interpreter of the table"
-LONGEST = 10_000_000  # instructions
+LONGEST = 3_000_000  # instructions of a call
 
 
 def run(image: bytes, contract: Contract, core: Core, entry: int, runs: int, *, branches: bool) -> Report:
@@ -47,16 +47,9 @@ def once(
     if isa.interrupt_enable:
         machine.slots[isa.slots[isa.interrupt_enable]] = 1
     before, slots, top = bytes(machine.memory), list(machine.slots), machine.wide(machine.stack)
-    path: list[int] = []
-    position: int | None = entry
-    try:
-        while position is not None:
-            path.append(position)
-            position = machine.step(image, position)
-            if len(path) > LONGEST:
-                raise Crash("no end")
-    except (Crash, DecodeError) as error:
-        return f"{error} at 0x{path[-1]:04x}", tuple(path), 0
+    problem, path = followed(machine, image, entry)
+    if problem:
+        return problem, path, 0
     at, length = run.places["r"], run.lengths["r"]
     after = bytes(machine.memory)
     changed = [k for k in range(len(before)) if before[k] != after[k] and not at <= k < at + length]
@@ -72,4 +65,19 @@ def once(
         found = "memory beside the result is changed"
     elif isa.interrupt_enable and not machine.slots[isa.slots[isa.interrupt_enable]]:
         found = "interrupts are not allowed again"
-    return found, tuple(path), top - min(below, default=top) // limb * limb
+    return found, path, top - min(below, default=top) // limb * limb
+
+
+def followed(machine: Machine, image: bytes, entry: int) -> tuple[str, tuple[int, ...]]:
+    """(why a call did not come to its end, "" if it did; the instructions executed)."""
+    path: list[int] = []
+    position: int | None = entry
+    try:
+        while position is not None:
+            path.append(position)
+            position = machine.step(image, position)
+            if len(path) > LONGEST:
+                raise Crash("no end")
+    except (Crash, DecodeError) as error:
+        return f"{error} at 0x{path[-1]:04x}", tuple(path)
+    return "", tuple(path)
