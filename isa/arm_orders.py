@@ -24,12 +24,14 @@ FILE = "arm-orders.toml"
 
 @dataclass(frozen=True)
 class Order:
-    """Operations in order; how many low and high registers are best for them, and how many states the beam follows."""
+    """Operations in order; how many low and high registers are best for them, how many states the beam follows, and the
+    seed that gives the best registers, if it is known."""
 
     numbers: tuple[int, ...]
     low: int
     high: int
     width: int
+    seed: int | None = None
 
 
 def name(plan: Plan) -> str:
@@ -42,7 +44,7 @@ def known() -> dict[str, Order]:
     """The orders that were found, by name."""
     path = folder("schedules") / "answers" / FILE
     return {
-        key: Order(tuple(int(number) for number in row["numbers"].split()), row["low"], row["high"], row["width"])
+        key: Order(tuple(map(int, row["numbers"].split())), row["low"], row["high"], row["width"], row.get("seed"))
         for key, row in tomllib.loads(path.read_text(encoding="utf-8")).items()
     }
 

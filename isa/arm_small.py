@@ -126,16 +126,18 @@ class Module:
         values, entry = made.values, made.entry
         operations, own = arm_orders.operations(made), arm_orders.found(plan, made)
         best: tuple[int, list[Op]] | None = None
+        full = (self.low, self.saved) == (LOW, SAVED)
         for low, high in self.choices(plan, name):
-            full = (self.low, self.saved) == (LOW, SAVED)
-            if own and full and not name and (low, len(high)) != (own.low, own.high):
+            meant = own and full and (low, tuple(high)) == (own.low, registers(own.high))
+            if own and full and not name and not meant:
                 continue
             fitted = Fit(operations, values.constants, list(entry), low, len(high)).run(own.width if own else WIDTH)
             if fitted is None:
                 continue
             cost = fitted.cost + (KEEPING if "lr" in high else 0 if name else saving(low, high))
             if best is None or cost < best[0]:
-                ops, places = assign(Job(operations, fitted, values.constants, entry, self.low[:low], high))
+                job = Job(operations, fitted, values.constants, entry, self.low[:low], high)
+                ops, places = assign(job, own.seed if own and meant else None)
                 ops = [*moved("sub_sp", places), *ops, *moved("add_sp", places)]
                 best = cost, self.returning(ops, high) if name else ops
         if best is None:
@@ -158,6 +160,11 @@ class Module:
             yield from ((low, FREE[:1]) for low in range(4, len(self.low)))
         for saved in range(len(self.saved) + 1) if plan.limbs <= IN_REGISTERS else (len(self.saved),):
             yield len(self.low), (*FREE, *self.saved[:saved])
+
+
+def registers(high: int) -> tuple[str, ...]:
+    """So many high registers, those first that cost least."""
+    return (*FREE, *SAVED)[:high]
 
 
 def calls(plan: Plan) -> bool:

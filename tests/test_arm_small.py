@@ -84,22 +84,24 @@ def test_a_kernel_called_from_c_is_right(op: str, bits: int) -> None:
     assert found == [value[0] * value[-1] for value in values]
 
 
-# Cycles of a call on cortex-m0, at most: what is reached.  The project wants 222, 480, 732, 1750, 2560 and 1250.
+# Cycles of a call on cortex-m0, at most: what the project wants, of 192 and 384 bits what is reached (480 and 1750 are wanted),
+# of those that it says nothing of as well.
 AT_MOST = {
     ("sqr", 64): 66,
-    ("sqr", 96): 159,
-    ("sqr", 128): 229,
-    ("sqr", 192): 524,
-    ("sqr", 256): 767,
-    ("sqr", 384): 1845,
-    ("sqr", 512): 2650,
+    ("sqr", 96): 157,
+    ("sqr", 128): 222,
+    ("sqr", 192): 497,
+    ("sqr", 256): 732,
+    ("sqr", 384): 1770,
+    ("sqr", 512): 2560,
+    ("sqr", 1024): 8500,
     ("mul", 64): 113,
-    ("mul", 96): 258,
-    ("mul", 128): 382,
-    ("mul", 160): 714,
-    ("mul", 224): 1133,
-    ("mul", 256): 1272,
-    ("mul", 512): 4306,
+    ("mul", 96): 251,
+    ("mul", 128): 376,
+    ("mul", 160): 672,
+    ("mul", 224): 1108,
+    ("mul", 256): 1250,
+    ("mul", 512): 4237,
 }
 
 
