@@ -84,8 +84,8 @@ def test_a_kernel_called_from_c_is_right(op: str, bits: int) -> None:
     assert found == [value[0] * value[-1] for value in values]
 
 
-# Cycles of a call on cortex-m0, at most: what the project wants, of 192 and 384 bits what is reached (480 and 1750 are wanted),
-# of those that it says nothing of as well.
+# Cycles of a call on cortex-m0, at most: what the project wants; of 192 and 384 bits, where it wants 480 and 1750, and
+# of sizes that it says nothing of, what is reached.
 AT_MOST = {
     ("sqr", 64): 66,
     ("sqr", 96): 157,

@@ -159,12 +159,14 @@ def main(*, write: bool, names: tuple[str, ...], most: int, pythons: tuple[str, 
     if pythons:
         same = ["--most", str(most), *(word for name in names for word in ("--isa", name))]
         sys.exit(max([0, *(by(python, same) for python in pythons)]))
-    wanted = [job for name in names or isa_names() for job in jobs(isa(name)) if job.bits <= most]
+    known = [job for name in isa_names() for job in jobs(isa(name))]
+    wanted = [job for job in known if job.bits <= most and (not names or job.isa in names)]
     before = recorded()
     found = {each.split(maxsplit=2)[2]: each for each in made(wanted)}
     if write:
-        kept = {key: each for key, each in before.items() if names or most < 1 << 16} | found
-        write_all(RECORD.parent, {RECORD.name: HEAD + "\n".join(kept.values()) + "\n"})
+        lines = before | found
+        kept = [lines[str(job)] for job in known if str(job) in lines]
+        write_all(RECORD.parent, {RECORD.name: HEAD + "\n".join(kept) + "\n"})
     different = [key for key, each in found.items() if before.get(key) != each]
     gone = [key for key in before if key not in found and not names and most == 1 << 16]
     for key in (*different, *gone):
