@@ -223,14 +223,21 @@ def _call(
     """(result, places of the instructions executed), of which there may be `limit`."""
     run = Run(contract, core)
     run.start(operands)
-    position: int | None = entry
-    path: list[int] = []
-    while position is not None:
-        if len(path) == limit:
-            raise Crash("no end")
-        path.append(position)
-        position = run.machine.step(image, position)
+    path = list(follow(run.machine, image, entry, limit))
     return run.result(), path
+
+
+def follow(machine: Machine, image: bytes, entry: int, limit: int = STEPS) -> Iterator[int]:
+    """The place of each instruction of a call, before it is executed.  Raises DecodeError, and Crash, also where there
+    are more than `limit`."""
+    position: int | None = entry
+    count = 0
+    while position is not None:
+        if count == limit:
+            raise Crash("no end")
+        yield position
+        position = machine.step(image, position)
+        count += 1
 
 
 class Run:
@@ -325,15 +332,11 @@ def broken_promise(
         run = Run(contract, core)
         run.start(values)
         before, slots = bytes(run.machine.memory), list(run.machine.slots)
-        path: list[int] = []
-        following: int | None = entry
         try:
-            while following is not None and len(path) < STEPS:
-                path.append(following)
-                following = run.machine.step(image, following)
+            path = list(follow(run.machine, image, entry))
         except (Crash, DecodeError) as error:
             return str(error)
-        harm = "no end" if following is not None else _harm(run, before, slots, values)
+        harm = _harm(run, before, slots, values)
         first = first or path
         if harm or (path != first and not branches):
             return harm or "its path depends on the operands"

@@ -11,7 +11,7 @@ from sqgen.check import Report
 from sqgen.contract import Contract
 from sqgen.encode import DecodeError
 from sqgen.errors import Exit, UserError
-from sqgen.interpret import Crash, Machine, Run, operands
+from sqgen.interpret import Crash, Machine, Run, follow, operands
 from sqgen.table import Core
 
 NAME = "the interpreter of the table"
@@ -71,13 +71,9 @@ def once(
 def followed(machine: Machine, image: bytes, entry: int) -> tuple[str, tuple[int, ...]]:
     """(why a call did not come to its end, "" if it did; the instructions executed)."""
     path: list[int] = []
-    position: int | None = entry
     try:
-        while position is not None:
-            path.append(position)
-            position = machine.step(image, position)
-            if len(path) > LONGEST:
-                raise Crash("no end")
+        for at in follow(machine, image, entry, LONGEST):
+            path.append(at)
     except (Crash, DecodeError) as error:
         return f"{error} at 0x{path[-1]:04x}", tuple(path)
     return "", tuple(path)
