@@ -15,6 +15,7 @@ as fast, and finds the same.
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -26,7 +27,7 @@ import numpy as np
 from sqgen import methods
 from sqgen.contract import OPS
 from sqgen.errors import UserError
-from sqgen.files import write_all
+from sqgen.files import rewrite
 from sqgen.kernel import make
 from sqgen.places import folder
 from sqgen.plan import Plan
@@ -72,14 +73,20 @@ class Problem:
         self.plan, self.piece = plan, Piece(plan)
         values = self.piece.values
         self.ops = flat(values.units)
-        self.needs = before(values.units)
+        needs = before(values.units)
         self.table = arm_price.Table(self.ops, values.constants, values.count)
         self.before = np.zeros((len(self.ops),) * 2, np.bool_)
-        for number, others in enumerate(self.needs):
+        for number, others in enumerate(needs):
             self.before[number, list(others)] = True
         self.chain = np.array([[number, number] for number in range(len(self.ops))], np.int64)
         for chain in chains(values.units):
             self.chain[chain] = chain[0], chain[-1]
+        ends = [*itertools.accumulate(len(unit) for unit in values.units)]
+        self.spans = [range(end - len(unit), end) for end, unit in zip(ends, values.units, strict=True)]
+        unit_of = [number for number, span in enumerate(self.spans) for _ in span]
+        self.unit_needs = [
+            {unit_of[other] for at in span for other in needs[at]} - {number} for number, span in enumerate(self.spans)
+        ]
         self.free = np.array([not touches(op) for op in self.ops])
         self.entry = np.array(list(self.piece.entry), np.int64)
         self.own = sum(cycles(op) for op in self.ops)
@@ -125,24 +132,17 @@ class Problem:
 
     def drawn(self, rng: random.Random) -> tuple[int, ...]:
         """An order by chance: all that an operation needs is before it, one after the other."""
-        units = self.piece.values.units
-        unit = [number for number, each in enumerate(units) for _ in each]
-        first = [unit.index(number) for number in range(len(units))]
-        needs = [
-            {unit[other] for at in range(first[u], first[u] + len(each)) for other in self.needs[at]} - {u}
-            for u, each in enumerate(units)
-        ]
-        keys = [rng.random() for _ in units]
+        keys = [rng.random() for _ in self.spans]
         found: dict[int, None] = {}
-        waiting = list(range(len(units)))
+        waiting = list(range(len(self.spans)))
         while waiting:
             last = waiting[-1]
-            more = sorted((other for other in needs[last] if other not in found), key=keys.__getitem__)
+            more = sorted((other for other in self.unit_needs[last] if other not in found), key=keys.__getitem__)
             if more:
                 waiting.append(more[0])
             else:
                 found.setdefault(waiting.pop())
-        return tuple(at for u in found for at in range(first[u], first[u] + len(units[u])))
+        return tuple(at for unit in found for at in self.spans[unit])
 
     def anneal(
         self, numbers: tuple[int, ...], registers: Registers, steps: int, heats: tuple[float, float], seed: int
@@ -212,16 +212,22 @@ def search(
 
 
 def stored(key: str, order: Order) -> None:
-    """Write an order to the answers."""
-    rows = {**arm_orders.known(), key: order}
-    text = [HEAD]
-    for each in sorted(rows, key=lambda each: (each[:3], int(each[3:]))):
-        row = rows[each]
-        text.append(f"\n[{each}]\nlow = {row.low}\nhigh = {row.high}\nwidth = {row.width}\n")
-        text.append("" if row.seed is None else f"seed = {row.seed}\n")
-        text.append(f'numbers = """\n{filled(row.numbers)}\n"""\n')
-    write_all(folder("schedules") / "answers", {arm_orders.FILE: "".join(text)})
+    """Write an order to the answers, beside what another search has found meanwhile."""
+
+    def text() -> str:
+        arm_orders.known.cache_clear()
+        rows = {**arm_orders.known(), key: order}
+        return HEAD + "".join(section(each, rows[each]) for each in sorted(rows, key=lambda e: (e[:3], int(e[3:]))))
+
+    rewrite(folder("schedules") / "answers" / arm_orders.FILE, text)
     arm_orders.known.cache_clear()
+
+
+def section(key: str, row: Order) -> str:
+    """The lines of an order."""
+    seed = "" if row.seed is None else f"seed = {row.seed}\n"
+    head = f"\n[{key}]\nlow = {row.low}\nhigh = {row.high}\nwidth = {row.width}\n{seed}"
+    return f'{head}numbers = """\n{filled(row.numbers)}\n"""\n'
 
 
 def filled(numbers: tuple[int, ...]) -> str:

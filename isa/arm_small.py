@@ -19,7 +19,7 @@ from .arm_digits import VECTORS
 from .arm_fit import WIDTH, Fit
 from .arm_level import Differences, Recombination
 from .arm_piece import ARGUMENTS, Piece
-from .arm_values import FARTHEST, LIMB, Values
+from .arm_values import FARTHEST, LIMB, Values, flat
 
 FREE, SAVED = ("r12", "lr"), ("r8", "r10", "r11")  # high registers; r9 belongs to the platform
 IN_REGISTERS = 4  # limbs up to which it may pay to save fewer high registers
@@ -110,7 +110,7 @@ class Module:
 
     def section(self, values: Values, entry: Mapping[int, str], places: int) -> tuple[list[Op], int]:
         """(code between calls, in the order in which it was written; limbs kept in the frame, from a place on)."""
-        operations = [op for unit in values.units for op in unit]
+        operations = flat(values.units)
         high = (*FREE, *self.saved)
         fitted = Fit(operations, values.constants, list(entry), len(self.low), len(high)).run()
         if not fitted:
