@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from sqgen.plan import Difference, Plan, Recombine
 
 from .arm_digits import Limbs
-from .arm_values import Values
+from .arm_values import Values, Walk
 
 TOGETHER = 2  # limbs that are loaded or stored at a time
 AT_A_TIME = 4  # limbs of a result between two changes of the chain, at most
@@ -25,22 +25,6 @@ AT_ONCE = 8  # limbs of a difference that registers hold
 def groups(limbs: int) -> list[int]:
     """How many limbs go together, of so many."""
     return [min(TOGETHER, limbs - at) for at in range(0, limbs, TOGETHER)]
-
-
-class Walk:
-    """A pointer that loads or stores limbs one after the other."""
-
-    def __init__(self, values: Values, pointer: int) -> None:
-        self.values, self.pointer = values, pointer
-
-    def load(self, count: int) -> list[int]:
-        """The next limbs."""
-        self.pointer, limbs = self.values.load(self.pointer, count)
-        return limbs
-
-    def store(self, limbs: Limbs) -> None:
-        """Store limbs to the next places."""
-        self.pointer = self.values.store(self.pointer, limbs)
 
 
 class Differences:
@@ -89,7 +73,7 @@ class Differences:
     def in_two_passes(self, pointer: int, count: int, high: int, *, turned: bool) -> int:
         """Too many for that: stored first, and negated where they are, if they must be."""
         values = self.values
-        begin = self.out.pointer
+        begin = self.out.place
         mask = self.subtract(pointer, count, high, self.out.store, turned=turned)
         back, self.out = Walk(values, begin), Walk(values, begin)
         begun = False

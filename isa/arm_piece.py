@@ -14,8 +14,8 @@ from sqgen.plan import Plan
 
 from .arm_digits import VECTORS, Limbs, form
 from .arm_scan import Scan
-from .arm_staged import InMemory, Staged, shared_out
-from .arm_values import Values, flat
+from .arm_staged import Staged, shared_out
+from .arm_values import Values, Walk, flat
 
 IN_REGISTERS = {"sqr": 4, "mul": 2}  # limbs of an operand, at most, of what is formed as it stands
 ARGUMENTS = ("r0", "r1", "r2")  # pointers to r, a and b
@@ -36,7 +36,7 @@ class Piece:
         elif rows or not self.staged(plan):
             self.formed()
         else:
-            Staged(self, plan, {name: InMemory(self.values, at) for name, at in self.pointers.items()}).all()
+            Staged(self, plan, {name: Walk(self.values, at) for name, at in self.pointers.items()}).all()
 
     def staged(self, plan: Plan) -> bool:
         """Whether a part has a level in memory."""

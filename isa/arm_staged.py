@@ -17,25 +17,13 @@ from typing import TYPE_CHECKING
 from sqgen.plan import Difference, Part, Plan, Recombine
 
 from .arm_digits import Limbs, limbs_of
-from .arm_values import Values
+from .arm_values import Walk
 
 if TYPE_CHECKING:
     from .arm_piece import Piece
 
 AT_ONCE = 4  # limbs that are stored or pushed at a time, at most
 TOGETHER = 2  # limbs that are loaded at a time
-
-
-class InMemory:
-    """An operand behind a pointer, `place`, which goes on as it is loaded."""
-
-    def __init__(self, values: Values, place: int) -> None:
-        self.values, self.place = values, place
-
-    def load(self, count: int) -> list[int]:
-        """The next limbs."""
-        self.place, limbs = self.values.load(self.place, count)
-        return limbs
 
 
 class Held:
@@ -50,7 +38,7 @@ class Held:
         return list(self.limbs[first : self.place])
 
 
-Sources = Mapping[str, InMemory | Held]
+Sources = Mapping[str, Walk | Held]
 
 
 def shared_out(limbs: Limbs) -> list[Limbs]:

@@ -136,6 +136,22 @@ class Values:
     _before: list[Operation] | None = None
 
 
+class Walk:
+    """A pointer that loads or stores limbs one after the other; `place` is where it points."""
+
+    def __init__(self, values: Values, place: int) -> None:
+        self.values, self.place = values, place
+
+    def load(self, count: int) -> list[int]:
+        """The next limbs."""
+        self.place, limbs = self.values.load(self.place, count)
+        return limbs
+
+    def store(self, limbs: Sequence[int]) -> None:
+        """Store limbs to the next places."""
+        self.place = self.values.store(self.place, limbs)
+
+
 class Chain:
     """Operations that hand on the carry: what is done while it is open is one unit."""
 

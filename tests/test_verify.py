@@ -79,12 +79,17 @@ LIES = [
 ]
 
 
+def change(manifest: Path, field: str, value: object) -> None:
+    """Let the manifest say something else."""
+    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {field: value}))
+
+
 @pytest.mark.parametrize(("field", "lie", "says"), LIES)
 def test_a_manifest_that_says_something_else_is_refused(
     refused: Callable[..., str], here: Path, field: str, lie: object, says: str
 ) -> None:
     manifest, code = small(here)
-    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {field: lie}))
+    change(manifest, field, lie)
     assert says in refused(Exit.DISAGREES, f"verify {manifest} {code}")
 
 
@@ -116,7 +121,7 @@ def test_a_manifest_of_another_kind_is_refused(
     refused: Callable[..., str], here: Path, field: str, value: object, says: str
 ) -> None:
     manifest, code = small(here)
-    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {field: value}))
+    change(manifest, field, value)
     assert says in refused(Exit.FILE, f"verify {manifest} {code}")
 
 

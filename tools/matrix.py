@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import figures
 import observe
 
 from sqgen import check, emit, kernel, methods, workers
@@ -44,13 +45,9 @@ RIGHT, NONE, WRONG = "right", "none", "wrong"
 
 
 @dataclass(frozen=True)
-class Job:
-    """A kernel to be made."""
+class Job(figures.Job):
+    """A kernel to be made by a method."""
 
-    isa: str
-    core: str
-    op: str
-    bits: int
     method: str
 
     @property
