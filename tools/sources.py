@@ -30,6 +30,15 @@ def closure(names: Iterable[str]) -> Sequence[Path]:
     return sorted(found)
 
 
+def of_kernels(isa: str, tools: Iterable[str]) -> Sequence[Path]:
+    """All that decides on the kernels of an instruction set, and these tools, which make something of them."""
+    patterns = [
+        *("sqgen/**/*.py", "sqgen/**/*.c", "schedules/*.py", "templates/*.j2", f"schedules/answers/{isa}*.toml"),
+        *(f"isa/{isa}*", "isa/__init__.py", f"templates/{isa}/*", *(f"tools/{name}.py" for name in tools)),
+    ]
+    return sorted(path for pattern in patterns for path in TOP.glob(pattern) if path.is_file())
+
+
 def digest(paths: Iterable[Path]) -> str:
     """Of what stands in these files."""
     return hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()[:16]
