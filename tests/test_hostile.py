@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from commandline import STEM, Call, built, shell, source
 from conftest import avr, contract, core, kernel
+from hostile import CODE, tried
 from test_exact import pick
 
 from sqgen import emit
@@ -82,6 +83,7 @@ def test_no_code_at_all_breaks_a_proof_or_a_run(name: str) -> None:
         rng = random.Random(seed)
         code, where = random_code(which, rng), rng.choice(list(which.cores.values()))
         what = Contract(rng.choice(["sqr", "mul"]), rng.choice([1, 2, 4]), which)
+        tried(CODE)
         assert not prove(code, what, where, branches=rng.random() < 0.2).proved
         assert not prove_forward(code, what, where, branches=rng.random() < 0.2).proved
         counterexample(code, what, where)

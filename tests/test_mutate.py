@@ -51,6 +51,16 @@ def test_the_table_counts_each_change_once_in_each_of_its_lines() -> None:
     assert ["all,", "all", "20", "14", "4", "2", "0"] in rows
 
 
+def test_what_was_found_counts_for_the_same_code_provers_and_table_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    subject = next(mutate.subjects(["cortex-m4"]))
+    found = {subject.name: {**mutate.basis(subject), "counts": {}}}
+    assert mutate.is_known(subject, found) and not mutate.is_known(subject, {})
+    for key in ("sha256", "prover", "table"):
+        assert not mutate.is_known(subject, {subject.name: {**found[subject.name], key: "another"}})
+    monkeypatch.setattr(mutate, "prover", lambda: "another")
+    assert not mutate.is_known(subject, found)
+
+
 def test_what_was_found_is_kept_in_one_order() -> None:
     one, two = ({"sha256": name, "counts": {}, "wrong": []} for name in "ab")
     assert mutate.text({"b": two, "a": one}) == mutate.text({"a": one, "b": two})

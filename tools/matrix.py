@@ -40,6 +40,7 @@ FOLDER = TOP / "build" / "matrix"
 SIZES = (*range(16, 257, 8), *range(288, 513, 32), *range(576, 1025, 64), 2048, 4096)  # bits
 RUNS, TRACES = 40, 8  # operands tried in the simulator, and in the interpreter
 RIGHT, NONE, WRONG = "right", "none", "wrong"
+NOWHERE = "no simulator"
 SEEN: dict[tuple[str, ...], Sequence[str]] = {}  # of the kernels that go together, what is wrong with them
 
 
@@ -180,7 +181,7 @@ def report(found: Sequence[Outcome]) -> dict[str, Any]:
         "kernels": len(made),
         "right": sum(each.verdict == RIGHT for each in found),
         "none": len(found) - len(made),
-        "simulated": dict(sorted(Counter(each.simulator or "no simulator" for each in made).items())),
+        "simulated": dict(sorted(Counter(each.simulator or NOWHERE for each in made).items())),
         "cycles confirmed by a simulator": sum(each.counted for each in made),
         "traces compared": sum(each.traces for each in made),
         "wrong": [

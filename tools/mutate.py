@@ -33,7 +33,7 @@ from sqgen.progress import Bar
 from sqgen.prove import prove
 from sqgen.report import plain_table
 from sqgen.spec import spec
-from sqgen.table import Core
+from sqgen.table import Core, Isa
 
 STATE = Path(__file__).resolve().parent.parent / "docs" / "mutation.json"
 PROVERS = ("prove", "forward_proof", "interpret", "mutants", "tables")  # what decides on outcomes, in sqgen/
@@ -148,7 +148,12 @@ def prover() -> str:
 
 def basis(subject: Subject) -> dict[str, str]:
     """What an outcome rests on: the code, the provers, the table."""
-    return {"sha256": subject.sha256, "prover": prover(), "table": subject.contract.isa.digest[:16]}
+    return {"sha256": subject.sha256, "prover": prover(), "table": table_of(subject.contract.isa)}
+
+
+def table_of(isa: Isa) -> str:
+    """Which table."""
+    return isa.digest[:16]
 
 
 def is_known(subject: Subject, found: Mapping[str, Mapping[str, Any]]) -> bool:

@@ -150,15 +150,20 @@ def by_kernel(lines: Iterable[str]) -> dict[str, str]:
 def made(name: str, wanted: Sequence[Job]) -> dict[str, str]:
     """The lines of an instruction set's kernels; those that are not known are made now, on all processors."""
     file = FOLDER / f"{name}-{PYTHON}.jsonl"
-    version = sources.digest(sources.of_kernels(name, ("reproduce", "figures")))
-
-    def known() -> dict[str, str]:
-        return by_kernel(row["line"] for row in journal.rows(file, version))
-
-    before = known()
-    journal.work(lines, [job for job in wanted if str(job) not in before], file, version)
-    after = known()
+    before = known(file, name)
+    journal.work(lines, [job for job in wanted if str(job) not in before], file, version(name))
+    after = known(file, name)
     return {str(job): after[str(job)] for job in wanted}
+
+
+def version(name: str) -> str:
+    """Of all that decides on the code of an instruction set's kernels."""
+    return sources.digest(sources.of_kernels(name, ("reproduce", "figures")))
+
+
+def known(file: Path, name: str) -> dict[str, str]:
+    """The lines of kernels in such a file, made from the sources as they are."""
+    return by_kernel(row["line"] for row in journal.rows(file, version(name)))
 
 
 def by(python: str, arguments: Sequence[str]) -> int:
@@ -178,15 +183,15 @@ def main(*, write: bool, names: tuple[str, ...], most: int, pythons: tuple[str, 
     if pythons:
         same = ["--most", str(most), *(word for name in names for word in ("--isa", name))]
         sys.exit(max([0, *(by(python, same) for python in pythons)]))
-    known = [job for name in isa_names() for job in jobs(isa(name))]
-    wanted = [job for job in known if job.bits <= most and (not names or job.isa in names)]
+    every = [job for name in isa_names() for job in jobs(isa(name))]
+    wanted = [job for job in every if job.bits <= most and (not names or job.isa in names)]
     before = recorded()
     found: dict[str, str] = {}
     for name in dict.fromkeys(job.isa for job in wanted):
         found |= made(name, [job for job in wanted if job.isa == name])
     if write:
         both = before | found
-        kept = [both[str(job)] for job in known if str(job) in both]
+        kept = [both[str(job)] for job in every if str(job) in both]
         write_all(RECORD.parent, {RECORD.name: HEAD + "\n".join(kept) + "\n"})
     different = [key for key, each in found.items() if before.get(key) != each]
     gone = [key for key in before if key not in found and not names and most == 1 << 16]
