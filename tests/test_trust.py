@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,9 @@ import sources
 import trust
 from conftest import avr
 
+from sqgen.tables import isa_names
+
+TOP = sources.TOP
 ANEW = "run `make trust`"
 JOB = matrix.Job("avr", "atmega128", "sqr", 16, "sbd")
 
@@ -69,7 +73,22 @@ def test_what_is_not_tried_again_is_kept(tmp_path: Path, monkeypatch: pytest.Mon
         "reproduce": {"avr-3.12.1": {"same": 5}},
         "hostile": {"files": 3},
     }
-    assert trust.gathered(kept) == kept
+    found = trust.lying()
+    assert trust.gathered(kept, found) == kept
+    assert trust.gathered(kept, {**found, "hostile": {"codes": 2}})["hostile"] == {"files": 3, "codes": 2}
+
+
+def test_it_says_what_is_of_older_sources() -> None:
+    entry = {"prover": mutate.prover(), "table": mutate.table_of(avr())}
+    found = {
+        "matrix": {"arm": {"kernels": 1}, "avr": {}, "msp430": {"kernels": 1}},
+        "reproduce": {"avr-3.12.1": {"of": 1}},
+    }
+    mutation = {"atmega128/sqr/a/16": entry, "atmega128/sqr/b/16": {**entry, "prover": "another"}}
+    assert [line.partition(":")[0] for line in trust.older(mutation, found)] == [
+        "1 of 2 kernels were changed when provers or tables were others",
+        *("arm", "avr", "msp430"),
+    ]
 
 
 def test_a_matrix_that_is_not_whole_says_up_to_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,35 +112,58 @@ def test_a_kernel_that_is_made_otherwise_counts_as_different(tmp_path: Path, mon
     assert (found["kernels"], found["same"]) == (3, 2) and found["of"] > 1000
 
 
-def test_what_decides_on_mutants_is_all_that_the_provers_are_made_of(
+def relative(paths: Iterable[Path]) -> set[str]:
+    return {str(path.relative_to(sources.TOP)) for path in paths}
+
+
+def test_a_file_that_is_imported_counts_however_far_away_and_no_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    names = {path.stem for path in sources.closure(mutate.PROVERS)}
+    files = {
+        "sqgen/one": "from . import two\nimport click\nfrom os import path\n",
+        "sqgen/two": "def f():\n    from .three import x\n",
+        "sqgen/three": "from sqgen.isa.four import x\n",
+        "isa/four": "from .five import x\nfrom sqgen import six\nfrom sqgen.seven import x\n",
+        **dict.fromkeys(["isa/five", "sqgen/six", "sqgen/seven", "sqgen/five", "isa/six", "sqgen/click"], ""),
+    }
+    for name, text in files.items():
+        path = tmp_path / f"{name}.py"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    monkeypatch.setattr(sources, "TOP", tmp_path)
+    names = ["isa/five", "isa/four", "sqgen/one", "sqgen/seven", "sqgen/six", "sqgen/three", "sqgen/two"]
+    found = sources.closure(sources.modules(["one"]))
+    assert relative(found) == {f"{name}.py" for name in names}
+    assert relative(sources.closure(sources.modules(["one"]), sources.modules(["two"]))) == {"sqgen/one.py"}
+    before = sources.digest(found)
+    (tmp_path / "isa" / "five.py").write_text("x = 1\n")
+    assert sources.digest(found) != before
+
+
+def test_what_decides_on_mutants_is_all_that_the_provers_are_made_of() -> None:
+    names = {path.stem for path in sources.closure(sources.modules(mutate.PROVERS))}
     assert {"walk", "symbolic", "forward_sums", "meaning", "bus", "table"} <= names
     assert not {"emit", "cli", "allocate", "search"} & names
-    (tmp_path / "sqgen").mkdir()
-    for name, text in {"one": "from . import two\n", "two": "from .three import x\n", "three": "", "four": ""}.items():
-        (tmp_path / "sqgen" / f"{name}.py").write_text(text)
-    monkeypatch.setattr(sources, "TOP", tmp_path)
-    assert [path.stem for path in sources.closure(["one"])] == ["one", "three", "two"]
-    before = sources.digest(sources.closure(["one"]))
-    (tmp_path / "sqgen" / "four.py").write_text("x = 1\n")
-    assert sources.digest(sources.closure(["one"])) == before
-    (tmp_path / "sqgen" / "three.py").write_text("x = 1\n")
-    assert sources.digest(sources.closure(["one"])) != before
 
 
 def test_kernels_of_one_instruction_set_do_not_rest_on_the_files_of_another() -> None:
-    paths = {str(path.relative_to(sources.TOP)) for path in sources.of_kernels("avr", ["matrix"])}
-    assert {"isa/avr.toml", "isa/avr_tape.py", "schedules/answers/avr-front.toml", "tools/matrix.py"} <= paths
-    assert {
-        "sqgen/kernel.py",
-        "sqgen/oracles/simavr_driver.c",
-        "schedules/rows.py",
-        "templates/avr/kernel.S.j2",
-    } <= paths
+    code, kernels = relative(sources.of_code("avr")), relative(sources.of_kernels("avr"))
+    assert {"isa/avr.toml", "isa/avr_tape.py", "schedules/answers/avr-front.toml", "schedules/rows.py"} <= code
+    assert {"sqgen/compile.py", "sqgen/allocate.py", "sqgen/measure.py", "sqgen/cover.py", "sqgen/table.py"} <= code
+    assert not {"sqgen/prove.py", "sqgen/walk.py", "sqgen/emit.py", "isa/arm_anneal.py"} & code
+    assert {"sqgen/prove.py", "sqgen/oracles/simavr_driver.c", "templates/avr/kernel.S.j2"} <= kernels - code
     others = ("isa/arm", "isa/msp430", "schedules/answers/arm", "schedules/answers/msp430", "templates/arm")
-    assert not [path for path in paths if path.startswith(others)]
+    assert code < kernels and not [path for path in kernels if path.startswith(others)]
+
+
+@pytest.mark.parametrize("name", isa_names())
+def test_all_that_is_loaded_to_make_code_is_what_it_rests_on(name: str) -> None:
+    program = f"import sys; from sqgen import kernel, spec; kernel.choose(spec.spec({name!r}, 32))"
+    program += "; print(*(m.__file__ for n, m in sys.modules.items() if n.startswith('sqgen.')))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
+    loaded = {Path(path).resolve() for path in done.stdout.decode().split() if not path.endswith("__init__.py")}
+    proof = sources.closure(sources.modules(["prove"]))
+    assert TOP / "sqgen" / "compile.py" in loaded and loaded <= {*sources.of_code(name), *proof}
 
 
 def test_the_tests_say_how_many_bad_inputs_they_tried(tmp_path: Path) -> None:

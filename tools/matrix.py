@@ -147,7 +147,7 @@ def together(jobs: Sequence[Job]) -> Sequence[Mapping[str, Any]]:
 
 def version(name: str) -> str:
     """Of all that decides on the outcomes of an instruction set."""
-    return sources.digest(sources.of_kernels(name, ("matrix", "observe", "figures")))
+    return sources.digest([*sources.of_kernels(name), *sources.tools(["matrix", "observe"])])
 
 
 def done(file: Path, version: str) -> dict[Job, Outcome]:

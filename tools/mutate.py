@@ -143,7 +143,7 @@ def known() -> dict[str, dict[str, Any]]:
 @functools.cache
 def prover() -> str:
     """Which provers: one number for the sources of all that decides on outcomes."""
-    return sources.digest(sources.closure(PROVERS))
+    return sources.digest(sources.closure(sources.modules(PROVERS)))
 
 
 def basis(subject: Subject) -> dict[str, str]:

@@ -8,8 +8,8 @@ python tools/reproduce.py --isa arm --most 256
 A line of the file: sha256 and length of the code, file of answers, operation, bits, method, goal, and the number of the
 row where a size has several.  A kernel without a row is what `--method auto` gives on a core.
 
-What was made is kept in build/reproduce, by instruction set and Python, as long as the sources and the answers of that
-instruction set are the same: it may be broken off and goes on where it was.
+What was made is kept in build/reproduce, by instruction set and Python, as long as the answers of that instruction set
+and all that makes code of them are the same: it may be broken off and goes on where it was.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ def made(name: str, wanted: Sequence[Job]) -> dict[str, str]:
 
 def version(name: str) -> str:
     """Of all that decides on the code of an instruction set's kernels."""
-    return sources.digest(sources.of_kernels(name, ("reproduce", "figures")))
+    return sources.digest([*sources.of_code(name), *sources.tools(["reproduce"])])
 
 
 def known(file: Path, name: str) -> dict[str, str]:

@@ -45,13 +45,17 @@ def document(path: Path) -> dict[str, Any]:
     return dict(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else {}
 
 
-def gathered(kept: Rows) -> dict[str, dict[str, Any]]:
-    """What was kept, and what lies in build/ and was made from the sources as they are."""
-    found = {
+def lying() -> dict[str, dict[str, Any]]:
+    """What lies in build/ and was made from the sources as they are."""
+    return {
         "matrix": {name: of_matrix(name) for name in isa_names()},
         "reproduce": {path.stem: made_again(path) for path in sorted(reproduce.FOLDER.glob("*.jsonl"))},
         "hostile": document(HOSTILE),
     }
+
+
+def gathered(kept: Rows, found: Rows) -> dict[str, dict[str, Any]]:
+    """What was kept, and what was found since."""
     return {
         kind: {**kept.get(kind, {}), **{name: row for name, row in rows.items() if row}} for kind, rows in found.items()
     }
@@ -60,9 +64,9 @@ def gathered(kept: Rows) -> dict[str, dict[str, Any]]:
 def of_matrix(name: str) -> dict[str, Any]:
     """What `make matrix` has found of an instruction set, {} if nothing; `complete` up to so many bits."""
     done = matrix.done(matrix.FOLDER / f"{name}.jsonl", matrix.version(name))
-    jobs = list(matrix.jobs([name]))
     if not done:
         return {}
+    jobs = list(matrix.jobs([name]))
     missing = min((job.bits for job in jobs if job not in done), default=max(matrix.SIZES) + 1)
     report = matrix.report([done[job] for job in jobs if job in done])
     return {
@@ -83,10 +87,12 @@ def made_again(path: Path) -> dict[str, int]:
     """What `make reproduce` has made of an instruction set by one Python, {} if nothing."""
     name = path.stem.partition("-")[0]
     found, recorded = reproduce.known(path, name), reproduce.recorded()
+    if not found:
+        return {}
     jobs = [str(job) for job in reproduce.jobs(isa(name))]
     made = [job for job in jobs if job in found]
     same = sum(found[job] == recorded.get(job) for job in made)
-    return {"of": len(jobs), "kernels": len(made), "same": same} if made else {}
+    return {"of": len(jobs), "kernels": len(made), "same": same}
 
 
 # ---- the report -----------------------------------------------------------------------------------------------------
@@ -168,16 +174,18 @@ def filled(readme: str, values: Mapping[str, Any]) -> str:
     return between(readme, MARKERS, f"\n{laid_out('trust-line.md.j2', values)}\n")
 
 
-def older(found: Rows) -> Iterator[str]:
+def older(mutation: Rows, found: Rows) -> Iterator[str]:
     """What rests on other sources than there are now."""
     names = {core: name for name, core in mutate.SIZES}
     now = {core: (mutate.prover(), mutate.table_of(isa(name))) for core, name in names.items()}
-    old = [name for name, entry in found.items() if (entry["prover"], entry["table"]) != now[name.partition("/")[0]]]
+    old = [name for name, entry in mutation.items() if (entry["prover"], entry["table"]) != now[name.partition("/")[0]]]
     if old:
-        yield f"{len(old)} of {len(found)} kernels were changed when provers or tables were others: make mutate"
-    yield from (f"{name}: the matrix is of other sources: make matrix" for name in isa_names() if not of_matrix(name))
-    done = {path.stem.partition("-")[0] for path in reproduce.FOLDER.glob("*.jsonl") if made_again(path)}
-    yield from (f"{name}: made again with other sources: make reproduce" for name in isa_names() if name not in done)
+        yield f"{len(old)} of {len(mutation)} kernels were changed when provers or tables were others: make mutate"
+    for name in isa_names():
+        if not found["matrix"][name]:
+            yield f"{name}: the matrix is of other sources: make matrix"
+        if not any(rows for key, rows in found["reproduce"].items() if key.startswith(f"{name}-")):
+            yield f"{name}: kernels were made again from other sources: make reproduce"
 
 
 @click.command()
@@ -187,11 +195,12 @@ def main(*, write: bool) -> None:
     if not write:
         click.echo(report(facts()), nl=False)
         return
-    write_all(DOCS, {KEPT.name: json.dumps(gathered(document(KEPT)), indent=1, sort_keys=True) + "\n"})
+    found = lying()
+    write_all(DOCS, {KEPT.name: json.dumps(gathered(document(KEPT), found), indent=1, sort_keys=True) + "\n"})
     now = facts()
     write_all(DOCS, {REPORT.name: report(now)})
     write_all(TOP, {README.name: filled(README.read_text(encoding="utf-8"), now)})
-    for line in older(now["mutation"]):
+    for line in older(now["mutation"], found):
         click.echo(line, err=True)
 
 
