@@ -77,7 +77,7 @@ hostile: $(VENV)/tested-with packages  # what must be refused, counted; a few mi
 trust: $(VENV)/tested-with  # docs/trust-report.md and the README's line of it, from what was found so far
 	$(BIN)/python tools/trust.py --write
 
-mutate: $(VENV)/tested-with packages  # every change of an instruction, of many kernels; an hour, and may be broken off
+mutate: $(VENV)/tested-with packages  # every change of an instruction, of many kernels; hours, and may be broken off
 	$(BIN)/python tools/mutate.py
 	$(BIN)/python tools/mutate_tables.py
 	$(BIN)/python -m pytest -n auto -m mutate
