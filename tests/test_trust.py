@@ -73,21 +73,25 @@ def test_what_is_not_tried_again_is_kept(tmp_path: Path, monkeypatch: pytest.Mon
         "reproduce": {"avr-3.12.1": {"same": 5}},
         "hostile": {"files": 3},
     }
-    found = trust.lying()
-    assert trust.gathered(kept, found) == kept
-    assert trust.gathered(kept, {**found, "hostile": {"codes": 2}})["hostile"] == {"files": 3, "codes": 2}
+    assert trust.gathered(kept) == kept
+    (tmp_path / "counted").write_text('{"codes": 2}')
+    monkeypatch.setattr(trust, "HOSTILE", tmp_path / "counted")
+    assert trust.gathered(kept)["hostile"] == {"files": 3, "codes": 2}
 
 
 def test_it_says_what_is_of_older_sources() -> None:
     entry = {"prover": mutate.prover(), "table": mutate.table_of(avr())}
-    found = {
-        "matrix": {"arm": {"kernels": 1}, "avr": {}, "msp430": {"kernels": 1}},
-        "reproduce": {"avr-3.12.1": {"of": 1}},
-    }
     mutation = {"atmega128/sqr/a/16": entry, "atmega128/sqr/b/16": {**entry, "prover": "another"}}
-    assert [line.partition(":")[0] for line in trust.older(mutation, found)] == [
+    kept = {
+        "matrix": {"arm": {trust.SOURCES: matrix.version("arm")}, "avr": {trust.SOURCES: "others"}},
+        "reproduce": {
+            "avr-3.12.1": {trust.SOURCES: reproduce.version("avr")},
+            "msp430-3.12.1": {trust.SOURCES: reproduce.version("avr")},
+        },
+    }
+    assert [line.partition(":")[0] for line in trust.older(mutation, kept)] == [
         "1 of 2 kernels were changed when provers or tables were others",
-        *("arm", "avr", "msp430"),
+        *("avr", "msp430-3.12.1"),
     ]
 
 

@@ -33,6 +33,7 @@ DOCS = TOP / "docs"
 KEPT, FUZZ, REPORT, README = DOCS / "trust.json", DOCS / "fuzz.json", DOCS / "trust-report.md", TOP / "README.md"
 HOSTILE = TOP / "build" / "hostile.json"
 MARKERS = "<!-- trust: made by `make trust` -->", "<!-- end of trust -->"
+SOURCES = "sources"  # the key of a digest of those that figures are of
 Counts = Mapping[str, int]
 Rows = Mapping[str, Mapping[str, Any]]
 
@@ -45,17 +46,13 @@ def document(path: Path) -> dict[str, Any]:
     return dict(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else {}
 
 
-def lying() -> dict[str, dict[str, Any]]:
-    """What lies in build/ and was made from the sources as they are."""
-    return {
+def gathered(kept: Rows) -> dict[str, dict[str, Any]]:
+    """What was kept, and what lies in build/ and was made from the sources as they are."""
+    found = {
         "matrix": {name: of_matrix(name) for name in isa_names()},
         "reproduce": {path.stem: made_again(path) for path in sorted(reproduce.FOLDER.glob("*.jsonl"))},
         "hostile": document(HOSTILE),
     }
-
-
-def gathered(kept: Rows, found: Rows) -> dict[str, dict[str, Any]]:
-    """What was kept, and what was found since."""
     return {
         kind: {**kept.get(kind, {}), **{name: row for name, row in rows.items() if row}} for kind, rows in found.items()
     }
@@ -70,6 +67,7 @@ def of_matrix(name: str) -> dict[str, Any]:
     missing = min((job.bits for job in jobs if job not in done), default=max(matrix.SIZES) + 1)
     report = matrix.report([done[job] for job in jobs if job in done])
     return {
+        SOURCES: matrix.version(name),
         "cores": len({job.core for job, outcome in done.items() if outcome.verdict != matrix.NONE}),
         "combinations": len(jobs),
         "tried": report["kernels"] + report["none"],
@@ -83,7 +81,7 @@ def of_matrix(name: str) -> dict[str, Any]:
     }
 
 
-def made_again(path: Path) -> dict[str, int]:
+def made_again(path: Path) -> dict[str, Any]:
     """What `make reproduce` has made of an instruction set by one Python, {} if nothing."""
     name = path.stem.partition("-")[0]
     found, recorded = reproduce.known(path, name), reproduce.recorded()
@@ -92,7 +90,7 @@ def made_again(path: Path) -> dict[str, int]:
     jobs = [str(job) for job in reproduce.jobs(isa(name))]
     made = [job for job in jobs if job in found]
     same = sum(found[job] == recorded.get(job) for job in made)
-    return {"of": len(jobs), "kernels": len(made), "same": same}
+    return {SOURCES: reproduce.version(name), "of": len(jobs), "kernels": len(made), "same": same}
 
 
 # ---- the report -----------------------------------------------------------------------------------------------------
@@ -174,18 +172,17 @@ def filled(readme: str, values: Mapping[str, Any]) -> str:
     return between(readme, MARKERS, f"\n{laid_out('trust-line.md.j2', values)}\n")
 
 
-def older(mutation: Rows, found: Rows) -> Iterator[str]:
+def older(mutation: Rows, kept: Mapping[str, Rows]) -> Iterator[str]:
     """What rests on other sources than there are now."""
     names = {core: name for name, core in mutate.SIZES}
     now = {core: (mutate.prover(), mutate.table_of(isa(name))) for core, name in names.items()}
     old = [name for name, entry in mutation.items() if (entry["prover"], entry["table"]) != now[name.partition("/")[0]]]
     if old:
         yield f"{len(old)} of {len(mutation)} kernels were changed when provers or tables were others: make mutate"
-    for name in isa_names():
-        if not found["matrix"][name]:
-            yield f"{name}: the matrix is of other sources: make matrix"
-        if not any(rows for key, rows in found["reproduce"].items() if key.startswith(f"{name}-")):
-            yield f"{name}: kernels were made again from other sources: make reproduce"
+    for kind, version in (("matrix", matrix.version), ("reproduce", reproduce.version)):
+        for name, row in kept[kind].items():
+            if row[SOURCES] != version(name.partition("-")[0]):
+                yield f"{name}: the figures are of other sources: make {kind}"
 
 
 @click.command()
@@ -195,12 +192,12 @@ def main(*, write: bool) -> None:
     if not write:
         click.echo(report(facts()), nl=False)
         return
-    found = lying()
-    write_all(DOCS, {KEPT.name: json.dumps(gathered(document(KEPT), found), indent=1, sort_keys=True) + "\n"})
+    kept = gathered(document(KEPT))
+    write_all(DOCS, {KEPT.name: json.dumps(kept, indent=1, sort_keys=True) + "\n"})
     now = facts()
     write_all(DOCS, {REPORT.name: report(now)})
     write_all(TOP, {README.name: filled(README.read_text(encoding="utf-8"), now)})
-    for line in older(now["mutation"], found):
+    for line in older(now["mutation"], kept):
         click.echo(line, err=True)
 
 
