@@ -13,7 +13,7 @@ BIN    := $(VENV)/bin
 LOCK   := --quiet --upgrade --universal --python-version 3.11 --generate-hashes --custom-compile-command 'make lock'
 APT    := gcc libc6-dev gcc-avr avr-libc binutils-avr libsimavr-dev libelf-dev qemu-system-misc binutils-arm-none-eabi qemu-system-arm mspdebug
 
-.PHONY: run test sim answers search-avr search-arm results pictures mutate sweep reproduce matrix clean
+.PHONY: run test sim answers search-avr search-arm results pictures mutate fuzz sweep reproduce matrix clean
 
 run: $(VENV)/installed
 	$(BIN)/sqgen --isa avr --bits 192 --method sbd
@@ -70,6 +70,11 @@ mutate: $(VENV)/tested-with packages  # every change of an instruction, of many 
 	$(BIN)/python tools/mutate.py
 	$(BIN)/python tools/mutate_tables.py
 	$(BIN)/python -m pytest -n auto -m mutate
+
+# FUZZ: options of tools/fuzz.py, such as --isa avr --command prove --seconds 600.
+fuzz: $(VENV)/tested-with packages  # damaged kernels for prove, verify and check, a minute for each and each instruction set
+	$(BIN)/pip install --quiet --editable '.[fuzz]'
+	$(BIN)/python tools/fuzz.py $(FUZZ)
 
 sweep: $(VENV)/tested-with packages  # every method at every size up to 256 bits; takes minutes
 	$(BIN)/python -m pytest -n auto -m sweep

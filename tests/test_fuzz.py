@@ -136,6 +136,6 @@ def test_what_was_tried_is_kept_of_every_instruction_set_and_command_and_nothing
     found = json.loads(fuzz.STATE.read_text())
     assert set(found) == {f"{name}/{command}" for name in SEEDS for command in COMMANDS}
     for each in found.values():
-        assert each["tried"] == sum(each["codes"].values()) > 1000 and each["wrong"] == []
+        assert each["tried"] == sum(each["codes"].values()) > 100 and each["wrong"] == []
         assert {int(code) for code in each["codes"]} <= set(Exit)
     assert fuzz.text(found) == fuzz.STATE.read_text()
