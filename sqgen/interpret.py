@@ -171,7 +171,7 @@ class Machine:
         """
         if self.isa.abi.link:
             slot = self.isa.slots[self.isa.abi.link]
-            self.slots[slot] = self.slots[slot] + 2 & (1 << self.isa.limb_bits) - 1
+            self.slots[slot] = self.home + following & (1 << self.isa.limb_bits) - 1
             self.links.append((self.slots[slot], following))
             return
         size = self.core.pc_limbs * (self.isa.limb_bits // 8)

@@ -106,7 +106,7 @@ def _cases(verdict: Verdict) -> str:
 
 def kernel_table(kernel: Kernel, written: Sequence[Path]) -> str:
     """What a user sees after a run."""
-    from .emit import aliasing  # noqa: PLC0415  (slow to import)
+    from .emit import aliasing, left  # noqa: PLC0415  (slow to import)
 
     spec, plan = kernel.spec, kernel.compiled.plan
     timing, cost = kernel.prices[0]
@@ -117,6 +117,7 @@ def kernel_table(kernel: Kernel, written: Sequence[Path]) -> str:
         *_time(kernel.variable),
         ("bytes", f"{kernel.size} of code"),
         ("stack", _stack(spec.contract.isa, kernel.verdict.stack)),
+        ("left", "\n".join(textwrap.wrap(left(kernel), WIDTH - 12))),
         ("proof", _cases(kernel.verdict)),
         ("overlap", overlap),
     ]
@@ -129,11 +130,15 @@ def kernel_table(kernel: Kernel, written: Sequence[Path]) -> str:
 
 def proof_table(code: CodeBytes, verdict: Verdict, core: Core) -> str:
     """A proof that held."""
+    from .residue import residue  # noqa: PLC0415
+
     contract = verdict.contract
     insns = dict.fromkeys(decode(contract.isa, code.image, code.entry + at).insn for at in verdict.path)
     variable = [insn.name for insn in insns if not contract.isa.constant_time(insn, core)]
+    remains = residue(code.image, contract, core, (verdict.path, *verdict.others), code.entry).text()
     rows = [
         ("proof", _cases(verdict)),
+        ("left", "\n".join(textwrap.wrap(f"made from operands may be {remains}", WIDTH - 12))),
         ("cycles", _cycles(price(contract.isa, core, code.image, verdict.path, code.entry))),
         *_time(variable),
         ("stack", _stack(contract.isa, verdict.stack)),
