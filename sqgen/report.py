@@ -399,7 +399,8 @@ def methods_table() -> str:
         parameters = "\n".join(parameter_line(p) for p in method.PARAMETERS)
         does = [op for op in OPS if methods.does(name, op)]
         rows.append((name, ", ".join(does), method.TITLE, method.REFERENCE, parameters))
-    return _table(("method", "does", "what it is", "reference", "parameters, -p NAME=VALUE"), rows)
+    heads = ("method", "does", "what it is", "reference", "parameters, -p NAME=VALUE")
+    return f"{_table(heads, rows)}\nwith every method: wipe: whether nothing made from operands is left: 0 or 1 [0]\n"
 
 
 def parameter_line(parameter: methods.Parameter) -> str:

@@ -80,6 +80,15 @@ OTHERS: list[Request] = [
     ("arm", "sqr", 512, "row-blocks", None, {"fpu": "1"}),
     ("arm", "mul", 128, "row-loops", None, {}),
 ]
+# The same, but such as the second proof sees in a second or so.
+BROKEN: list[Request] = [
+    ("avr", "sqr", 16, "karatsuba-squaring", None, {"parts": "calls"}),
+    ("msp430", "sqr", 128, "product-scanning", None, {"guard": "column"}),
+    ("msp430", "mul", 64, "auto", "msp430x-mpy32", {"interrupts": "caller"}),
+    ("arm", "sqr", 256, "auto", None, {"fpu": "1"}),
+    ("arm", "sqr", 128, "auto", "cortex-m3", {}),
+    ("arm", "mul", 64, "auto", "cortex-m0", {}),
+]
 EVERY = [*METHODS, *CORES, *OTHERS]
 
 
@@ -96,6 +105,12 @@ def wiped(request: Request) -> Kernel:
 def named(request: Request) -> str:
     *asked, parameters = request
     return "-".join([*map(str, asked), *(f"{name}={value}" for name, value in parameters.items())])
+
+
+def short(request: Request) -> Request:
+    """The same of two words, where the second proof sees no more: for Cortex-M0."""
+    name, op, bits, method, core, parameters = request
+    return name, op, min(bits, 2 * isa(name).limb_bits), method, core, parameters
 
 
 def refusals(image: bytes, kernel: Kernel) -> tuple[str, str]:
@@ -118,13 +133,13 @@ def test_runs_on_different_operands_end_in_the_same_state_but_for_the_result(req
     assert differing(plain(request_)) != (set(), set(), set())
 
 
-@pytest.mark.parametrize("request_", [*METHODS, *CORES], ids=named)
+@pytest.mark.parametrize("request_", [*METHODS, *map(short, CORES)], ids=named)
 def test_the_second_proof_shows_it_too(request_: Request) -> None:
     first, second = refusals(wiped(request_).compiled.image, wiped(request_))
     assert (first, second) == ("", "")
 
 
-@pytest.mark.parametrize("request_", [*METHODS, *OTHERS], ids=named)
+@pytest.mark.parametrize("request_", [*METHODS, *BROKEN], ids=named)
 def test_without_it_both_proofs_refuse(request_: Request) -> None:
     for says in refusals(plain(request_).compiled.image, plain(request_)):
         assert "made from operands may be left" in says
@@ -154,15 +169,6 @@ def test_little_is_said_to_be_left_that_runs_do_not_show(request_: Request) -> N
 
 # ---- left out, and refused ------------------------------------------------------------------------------------------
 
-BROKEN: list[Request] = [
-    ("avr", "mul", 64, "karatsuba", None, {"parts": "calls"}),
-    ("msp430", "sqr", 128, "product-scanning", None, {"guard": "column"}),
-    ("msp430", "mul", 64, "auto", "msp430x-mpy32", {"interrupts": "caller"}),
-    ("arm", "sqr", 256, "auto", None, {"fpu": "1"}),
-    ("arm", "sqr", 256, "auto", "cortex-m3", {}),
-    ("arm", "sqr", 128, "karatsuba-squaring", "cortex-m0", {}),
-]
-
 
 def last(kernel: Kernel) -> list[Op]:
     """The operations that clear."""
@@ -189,12 +195,13 @@ def test_a_kernel_that_leaves_out_any_of_it_is_refused_by_both_proofs(request_: 
     assert refused >= len(operations) // 2
 
 
-@pytest.mark.parametrize("request_", [each for each in BROKEN if each[0] != "arm" or each[5] == {}], ids=named)
+@pytest.mark.parametrize("request_", [each for each in BROKEN if "fpu" not in each[5]], ids=named)
 def test_a_slot_of_the_stack_fewer_is_refused_by_both_proofs(request_: Request) -> None:
     kernel = plain(request_)
     which, core = kernel.spec.contract.isa, kernel.spec.core
     size = which.limb_bits // 8
-    before, _ = idioms(which).frame([r for r in kernel.compiled.written if r in which.abi.saved], core)
+    saved = [name for name in kernel.compiled.written if name in which.abi.saved]
+    before, _ = idioms(which).frame(saved, core, alone=kernel.compiled.alone)
     needed = -(-max(kernel.residue.stack) // size) - wiping.pushed(before, which, core)
     registers = [name for name in which.wipeable if name in kernel.clobbers]
     for limbs, says in ((needed, ""), (needed - 1, "on the stack")):
