@@ -8,11 +8,15 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from sqgen import kernel as kernels
+from sqgen import methods
 from sqgen.contract import Contract
+from sqgen.errors import UserError
+from sqgen.idioms import idioms
 from sqgen.interpret import Machine, Run, follow, operands
 from sqgen.kernel import Kernel
+from sqgen.plan import Product
 from sqgen.spec import spec
-from sqgen.table import Core
+from sqgen.table import Core, Isa
 
 
 class Left(NamedTuple):
@@ -31,6 +35,17 @@ def made(isa: str, op: str, bits: int, method: str = "auto", core: str | None = 
     return kernels.make(
         spec(isa, bits, op=op, method=method, core=core, parameters=parameters, allow_branches=branches)
     )
+
+
+def able(which: Isa, op: str, limbs: int, method: str, core: str) -> bool:
+    """Whether the instruction set's idioms form the method with what it takes by default; of cells beside parts they
+    say only later whether they do."""
+    try:
+        plan = methods.plan(op, limbs, method, {})
+    except UserError:
+        return False
+    mixed = any(plan.parts()) and any(isinstance(step, Product) for step in plan.steps)
+    return idioms(which).forms(plan, which.core(core)) and not (mixed and which.name == "arm")
 
 
 def finished(image: bytes, contract: Contract, core: Core, values: Sequence[int]) -> Run:

@@ -9,16 +9,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
-from leavings import differing, made
+from leavings import able, differing, made
 
 from sqgen import methods, wiping
 from sqgen.code import Op
 from sqgen.compile import framed
-from sqgen.errors import UserError
 from sqgen.forward_proof import prove_forward
 from sqgen.idioms import idioms
 from sqgen.kernel import Kernel
-from sqgen.plan import Product
 from sqgen.prove import prove
 from sqgen.tables import isa, isa_names
 
@@ -33,24 +31,12 @@ DEFAULTS = (
 )
 
 
-def able(name: str, op: str, method: str, core: str) -> bool:
-    """Whether the instruction set's idioms form the method with what it takes by default; of cells beside parts they
-    say only later whether they do."""
-    which = isa(name)
-    try:
-        plan = methods.plan(op, SIZES[name] // which.limb_bits, method, {})
-    except UserError:
-        return False
-    mixed = any(plan.parts()) and any(isinstance(step, Product) for step in plan.steps)
-    return idioms(which).forms(plan, which.core(core)) and not (mixed and name == "arm")
-
-
 METHODS: list[Request] = [
     (name, op, SIZES[name], method, core, {})
     for name, core in DEFAULTS
     for op in ("sqr", "mul")
     for method in methods.names(op)
-    if able(name, op, method, core)
+    if able(isa(name), op, SIZES[name] // isa(name).limb_bits, method, core)
 ]
 CORES: list[Request] = [
     (name, op, SIZES[name], "auto", core.name, {})
@@ -164,7 +150,8 @@ def test_little_is_said_to_be_left_that_runs_do_not_show(request_: Request) -> N
     kernel = plain(request_)
     found = differing(kernel, 16)
     assert len(found.stack) >= len(kernel.residue.stack) - 4
-    assert len(set(kernel.residue.registers) - found.slots) <= 1
+    unseen = set(kernel.residue.registers) - found.slots
+    assert 3 * len(unseen) <= len(kernel.residue.registers)
 
 
 # ---- left out, and refused ------------------------------------------------------------------------------------------
