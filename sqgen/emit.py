@@ -95,7 +95,7 @@ def left(kernel: Kernel) -> str:
     if spec.contract.wiped:
         devices = "".join(f", {spec.contract.isa.devices[name].title}" for name in spec.core.devices)
         return f"nothing made from operands: what it changes of the stack, registers, flags{devices} is cleared"
-    return f"what was made from operands may be in {kernel.residue.text()}; wipe=1 clears it"
+    return kernel.residue.text() + ("" if kernel.residue.nothing else "; wipe=1 clears it")
 
 
 def facts(kernel: Kernel) -> dict[str, Any]:

@@ -138,7 +138,7 @@ def proof_table(code: CodeBytes, verdict: Verdict, core: Core) -> str:
     remains = residue(code.image, contract, core, (verdict.path, *verdict.others), code.entry).text()
     rows = [
         ("proof", _cases(verdict)),
-        ("left", "\n".join(textwrap.wrap(f"made from operands may be {remains}", WIDTH - 12))),
+        ("left", "\n".join(textwrap.wrap(remains, WIDTH - 12))),
         ("cycles", _cycles(price(contract.isa, core, code.image, verdict.path, code.entry))),
         *_time(variable),
         ("stack", _stack(contract.isa, verdict.stack)),

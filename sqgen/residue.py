@@ -52,10 +52,10 @@ class Residue:
         }
 
     def text(self) -> str:
-        """In words."""
+        """In words, for people."""
         size = f"{len(self.stack)} bytes of the stack below its pointer"
         places = [*self.registers, *(["flags"] if self.flags else []), *self.devices, *([size] if self.stack else [])]
-        return ", ".join(places) or "nothing"
+        return f"what was made from operands may be in {', '.join(places)}" if places else "nothing made from operands"
 
 
 def residue(image: bytes, contract: Contract, core: Core, paths: Sequence[Sequence[int]], entry: int = 0) -> Residue:
