@@ -37,8 +37,8 @@ def ops(compiled: Compiled, core: Core) -> list[Op]:
 def pushed(before: Sequence[Op], isa: Isa, core: Core) -> int:
     """Limbs that the operations which open a function lower the stack pointer by."""
     machine = Machine(isa, core, 2 * STACK)
-    top = 2 * STACK - isa.limb_bits // 8
-    machine.set_wide(machine.stack, top)
+    machine.set_wide(machine.stack, 2 * STACK - isa.limb_bits // 8)
+    top = machine.wide(machine.stack)  # 0 where there is no stack
     for op in before:
         frame.instruction(op, isa).meaning(isa).run(machine)
     return (top - machine.wide(machine.stack)) // (isa.limb_bits // 8)

@@ -10,6 +10,7 @@ import pytest
 from commandline import SMALL, STEM, Call, built
 from conftest import core
 from leavings import made
+from test_manifest import CHECKER
 
 from sqgen import check, emit
 from sqgen.contract import Contract
@@ -48,6 +49,7 @@ def test_header_manifest_and_table_say_what_is_left(sqgen: Call, here: Path) -> 
     assert run.code == 0 and CLAIMED in run.out
     header, manifest = (Path("out", f"{STEM}.{suffix}").read_text() for suffix in ("h", "json"))
     document = json.loads(manifest)
+    CHECKER.validate(document)
     assert CLAIMED in header and LEFT not in header
     assert document["options"] == {"wipe": "1"} and "-p wipe=1" in document["command"]
     assert document["residue"] == {"stack": 0, "registers": [], "flags": False, "devices": []}
