@@ -1,7 +1,8 @@
 """Clearing what a kernel for MSP430 leaves: the multiplier, stack, registers, flags.
 
-The multiplier keeps the operands of its last product, and that: all of it is zero after a product of zeros.  Zeros are
-pushed over the stack, so that they never lie below its pointer, which is then set back.
+The multiplier keeps the operands of its last product, and that: all of it is zero after a product of zeros.  The 32-bit
+one multiplies zeros of either width, whatever the kernel did.  Zeros are pushed over the stack, so that they never lie
+below its pointer, which is then set back.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from .msp430_writer import Writer
 ZERO, COUNT = "r12", "r13"  # the first two arguments, of which nobody has need any more
 TURN = 8  # pushes in a turn of the loop
 LOOPED = 9 * TURN  # words from which on there is one: up to 8 turns the count would have other forms
-WRITES = {"mpy16": ("MPY", "OP2"), "mpy32": ("MPY32L", "MPY32H", "OP2L", "OP2H")}  # that multiply zero by zero
+SHORT, LONG = ("MPY", "OP2"), ("MPY32L", "MPY32H", "OP2L", "OP2H")  # what is written to multiply zero by zero
+WIDTHS = {"mpy16": (SHORT,), "mpy32": (SHORT, LONG)}
 
 
 def wipe(registers: Sequence[str], limbs: int, isa: Isa, core: Core) -> list[Op]:
@@ -25,8 +27,10 @@ def wipe(registers: Sequence[str], limbs: int, isa: Isa, core: Core) -> list[Op]
     writer = Writer(isa, core)
     writer.emit("clr", ZERO)
     writer.hold()
-    for device in core.devices:
-        for port in WRITES[device]:
+    for ports in (ports for device in core.devices for ports in WIDTHS[device]):
+        if ports == LONG:
+            writer.emit("nop", comment="the product of 16 bits is not done yet")
+        for port in ports:
             writer.emit("mov_ra", ZERO, writer.ports[port])
     writer.let_go()
     zeros(writer, limbs)

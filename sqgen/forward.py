@@ -277,9 +277,8 @@ class Machine:
         flag = self.isa.interrupt_enable  # an instruction that sets it lets the next one run first
         self.interruptible = not flag or self.slots[self.isa.slots[flag]].high > 0
         if self.bus:
-            gone = self.bus.forgotten
             for slot in self.bus.begin(instr, interruptible=self.interruptible):
-                clean = slot in gone or self.untouched(slot)
+                clean = self.untouched(slot)
                 self.slots[slot] = self.unknown(self.isa.widths[slot])
                 self.foreign += [len(self.limbs.ranges) - 1] if clean else []
         if self.conditions:

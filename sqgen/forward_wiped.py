@@ -14,8 +14,8 @@ Contents = dict[str, object]  # by place, what it holds
 
 def remains(machine: Machine) -> Contents | str:
     """What a case leaves in registers, flags, devices and on the stack; or where it leaves what may be of operands."""
-    isa, gone = machine.isa, machine.bus.forgotten if machine.bus else ()
-    found = {f"in {name}": machine.slots[isa.slots[name]] for name in isa.wipeable if isa.slots[name] not in gone}
+    isa = machine.isa
+    found = {f"in {name}": machine.slots[isa.slots[name]] for name in isa.wipeable}
     end = isa.stack_free
     now = {k: value for (buffer, k), value in machine.memory.items() if buffer == "stack" and k < end}
     found |= {f"on the stack at limb {k}": value for k, value in {**machine.left, **now}.items()}

@@ -162,12 +162,6 @@ class _Marking(Machine):
 
     # ---- running ------------------------------------------------------------------------------------------------
 
-    def execute(self, instr: Instr) -> None:
-        """A limb of a device that is forgotten is another name for what was written."""
-        for slot in self.bus.forgotten if self.bus else ():
-            self.slots[slot] = int(self.slots[slot])
-        super().execute(instr)
-
     def conditional(self, instr: Instr) -> None:
         """What a condition decides on is made from operands where that is, whether it is executed or not."""
         flag, _ = self.conditions[0]

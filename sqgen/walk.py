@@ -195,10 +195,9 @@ class Walk:
 
     def tick(self, devices: bus.Bus, state: State, instr: Instr) -> None:
         """An instruction begins: what an interrupt may have done to the devices is done."""
-        gone = devices.forgotten
         for slot in devices.begin(instr, interruptible=self.interrupts(state)):
             before, unknown = state.slots[slot], self.atoms.new(0, state.limb_top())
-            if slot in gone or before is self.initial[slot] or self.wiped.nothing(before):
+            if before is self.initial[slot] or self.wiped.nothing(before):
                 self.atoms.foreign.add(unknown)
             state.slots[slot] = {unknown: 1}
 

@@ -40,9 +40,7 @@ class Wiped:
     def places(self, state: State) -> Iterator[tuple[str, Value | Cell]]:
         """All that a function may have left: where, and what."""
         for name in self.isa.wipeable:
-            slot = self.isa.slots[name]
-            if not (state.bus and slot in state.bus.forgotten):
-                yield f"in {name}", state.slots[slot]
+            yield f"in {name}", state.slots[self.isa.slots[name]]
         top = -state.below()
         now = {number: cell for (buffer, number), cell in state.memory.items() if buffer == "stack" and number <= top}
         for number, cell in sorted({**state.left, **now}.items()):

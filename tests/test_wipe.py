@@ -25,6 +25,7 @@ SIZES = {"avr": 48, "msp430": 64, "arm": 128}  # bits
 DEFAULTS = (
     ("avr", "atmega128"),
     ("msp430", "msp430"),
+    ("msp430", "msp430x-mpy32"),
     ("arm", "cortex-m4"),
     ("arm", "cortex-m3"),
     ("arm", "cortex-m0"),
@@ -71,6 +72,7 @@ BROKEN: list[Request] = [
     ("avr", "sqr", 16, "karatsuba-squaring", None, {"parts": "calls"}),
     ("msp430", "sqr", 128, "product-scanning", None, {"guard": "column"}),
     ("msp430", "mul", 64, "auto", "msp430x-mpy32", {"interrupts": "caller"}),
+    ("msp430", "mul", 64, "rows", "msp430x-mpy32", {}),
     ("arm", "sqr", 256, "auto", None, {"fpu": "1"}),
     ("arm", "sqr", 128, "auto", "cortex-m3", {}),
     ("arm", "mul", 64, "auto", "cortex-m0", {}),
