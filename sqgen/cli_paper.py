@@ -64,7 +64,7 @@ def paper(key: str | None, name: str | None, **forms: bool) -> None:
 
 def _listed(tables: list[Table], form: str) -> str:
     """The list of tables."""
-    from . import report  # noqa: PLC0415
+    from . import report, report_papers  # noqa: PLC0415
 
     records = [
         {"paper": t.paper, "table": t.names, "title": t.title, "holds": t.holds, "place": t.place} for t in tables
@@ -73,12 +73,12 @@ def _listed(tables: list[Table], form: str) -> str:
         return json.dumps(records, indent=2, ensure_ascii=False) + "\n"
     if form == "csv":
         return report.csv_text(records)
-    return report.papers_markdown(tables) if form == "markdown" else report.papers_table(tables)
+    return report_papers.papers_markdown(tables) if form == "markdown" else report_papers.papers_table(tables)
 
 
 def _reproduced(tables: tuple[Table, ...], form: str) -> str:
     """Tables with ours beside them."""
-    from . import report, reproduce  # noqa: PLC0415
+    from . import report, report_papers, reproduce  # noqa: PLC0415
     from .progress import tracked  # noqa: PLC0415
 
     wanted = list(dict.fromkeys(request for table in tables for request in reproduce.requests(table)))
@@ -88,5 +88,5 @@ def _reproduced(tables: tuple[Table, ...], form: str) -> str:
         return json.dumps([reproduce.document(each) for each in filled], indent=2, ensure_ascii=False) + "\n"
     if form == "csv":
         return report.csv_text([record for each in filled for record in reproduce.records(each)])
-    render = report.reproduction_markdown if form == "markdown" else report.reproduction_table
+    render = report_papers.reproduction_markdown if form == "markdown" else report_papers.reproduction_table
     return "\n".join(map(render, filled))

@@ -20,28 +20,17 @@ import copy
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
-from typing import NamedTuple
 
 from .bus import Bus, connect
 from .contract import Contract
 from .encode import Instr, decode
-from .forward_sums import UNIT, Fork, Impossible, Limbs, Sum, Value, combine, multiply, substitute
+from .forward_bits import logic
+from .forward_sums import UNIT, Fork, Impossible, Limbs, Sum, Sums, Value
+from .forward_trace import Touch, Trace
 from .meaning import Meaning
 from .table import Core, Insn
 
 Place = tuple[str, int]  # a buffer and an offset in limbs
-
-
-class Touch(NamedTuple):
-    """What an instruction does that may be seen from outside: it reads or writes a limb of a buffer, branches on the
-    value of a flag, or leaves the end of the stack at an offset."""
-
-    kind: str  # "read", "write", "flag", "end"
-    where: str  # the buffer or the flag
-    number: int
-
-
-Trace = list[tuple[int, list[Touch]]]  # for each instruction executed its offset in bytes and what it touches
 
 
 class Refused(Exception):
@@ -52,14 +41,23 @@ class Machine:
     """One case: the limbs, what every place holds, and where the walk is; the domain of `Meaning.run`."""
 
     def __init__(
-        self, image: bytes, contract: Contract, core: Core, entry: int, *, masks: bool = False, branches: bool = False
+        self,
+        image: bytes,
+        contract: Contract,
+        core: Core,
+        entry: int,
+        sums: Sums,
+        *,
+        masks: bool = False,
+        branches: bool = False,
     ) -> None:
         self.image, self.contract, self.core, self.at = image, contract, core, entry
         self.branches = branches  # whether a branch may hang on a bit of the operands
         isa = self.isa = contract.isa
         self.limb_bytes = isa.limb_bits // 8
         self.opaque = {isa.slots[name] for name in isa.opaque}
-        self.limbs = Limbs(isa.limb_bits * isa.address_limbs, masks=masks)
+        self.sums = sums
+        self.limbs = Limbs(sums, isa.limb_bits * isa.address_limbs, masks=masks)
         self.limbs.longest = 4 * contract.modulus.bit_length() + 1024  # no factor of a kernel's is as long
         self.slots = [self.unknown(width) for width in isa.widths]
         self.memory: dict[Place, Value] = {}
@@ -96,7 +94,7 @@ class Machine:
         return self.limbs.value({(self.limbs.limb(0, top),): 1}, 0, top)
 
     def form(self, value: Value) -> Sum:
-        return substitute(value.parts, self.limbs.forms)
+        return self.sums.substitute(value.parts, self.limbs.forms)
 
     def point(self, registers: Sequence[str], buffer: str) -> None:
         """Let the registers hold the address of the buffer."""
@@ -152,7 +150,7 @@ class Machine:
             ends = sorted((factor * value.low, factor * value.high))
             low, high = low + ends[0], high + ends[1]
             parts.append((factor, value.parts))
-        return self.limbs.value(combine(*parts), low, high)
+        return self.limbs.value(self.sums.combine(*parts), low, high)
 
     def product(self, left: Value, right: Value) -> Value:
         for number, other in ((left, right), (right, left)):
@@ -177,28 +175,7 @@ class Machine:
         return [*found, self.limbs.value(last.parts, max(last.low, 0), min(last.high, (1 << widths[-1]) - 1))]
 
     def logic(self, op: str, left: Value, right: Value) -> Value:
-        if left.parts == right.parts:
-            return self.constant(0) if op == "^" else left
-        for mask, other in ((right, left), (left, right)):
-            if mask.low == mask.high:
-                return self.masked(op, other, mask.low)
-        for value in (left, right):
-            bits = [limb for monomial in value.parts for limb in monomial]
-            if all(self.limbs.ranges[limb] == (0, 1) for limb in bits):
-                raise Fork(max(bits))
-        return self.unknown(self.isa.limb_bits)
-
-    def masked(self, op: str, value: Value, mask: int) -> Value:
-        """Logic with a number: digit by digit, for each run of equal bits of the number."""
-        terms, at = [], 0
-        for bit, run in itertools.groupby(mask >> k & 1 for k in range(self.isa.limb_bits)):
-            width = len(list(run))
-            digit, value = self.limbs.split(value, width)
-            ones = self.constant((1 << width) - 1)
-            changed = {("&", 0): self.constant(0), ("|", 1): ones, ("^", 1): self.linear([(1, ones), (-1, digit)])}
-            terms.append((1 << at, changed.get((op, bit), digit)))
-            at += width
-        return self.linear(terms)
+        return logic(self, op, left, right)
 
     def zero(self, value: Value, also: Value | None) -> Value:
         if value.low > 0 or value.high < 0 or (also and also.high == 0):
@@ -381,7 +358,8 @@ class Machine:
     def leave_by(self, link: Value) -> int | None:
         """Where a return address out of a register leads: to the latest call, None where it is the caller's."""
         wanted, end, target = self.links.pop()
-        if substitute(combine((1, self.form(link)), (-1, substitute(wanted, self.limbs.forms))), self.limbs.pivots):
+        known = self.sums.substitute(wanted, self.limbs.forms)
+        if self.sums.substitute(self.sums.combine((1, self.form(link)), (-1, known)), self.limbs.pivots):
             raise Refused("returns to another address than that of its call")
         if end != self.stack_end():
             raise Refused("returns with the stack pointer not where it was at the call")
@@ -400,14 +378,15 @@ class Machine:
             if place not in self.memory:
                 raise Refused(f"does not write r[{place[1]}]")
         result, *operands = (self.number(name, length) for name, length in self.contract.buffers.items())
-        error = substitute(combine((1, result), (-1, multiply(operands[0], operands[-1]))), self.limbs.pivots)
+        product = self.sums.multiply(operands[0], operands[-1])
+        error = self.sums.substitute(self.sums.combine((1, result), (-1, product)), self.limbs.pivots)
         for limb in sorted(self.limbs.forms, reverse=True) if error else ():
-            form = substitute(self.limbs.forms[limb], self.limbs.pivots)
+            form = self.sums.substitute(self.limbs.forms[limb], self.limbs.pivots)
             latest = max((monomial for monomial in form if len(monomial) == 1), default=())
             if not latest or latest not in error:
                 continue
             times = Fraction(error[latest]) / form[latest]
-            without = combine((1, error), (-times, form))
+            without = self.sums.combine((1, error), (-times, form))
             if times % self.contract.modulus == 0:  # a carry that was dropped
                 error = without
             elif without.keys() <= UNIT.keys() and self.limbs.ranges[limb] == (0, 1):  # all hangs on one bit
@@ -418,8 +397,8 @@ class Machine:
 
     def changed(self, name: str) -> bool:
         """Whether a register or flag may hold something else than at entry; or than zero, if it is not to be kept."""
-        now = combine((1, self.form(self.slots[self.isa.slots[name]])), (-1, self.kept.get(name, {})))
-        return bool(substitute(now, self.limbs.pivots))
+        now = self.sums.combine((1, self.form(self.slots[self.isa.slots[name]])), (-1, self.kept.get(name, {})))
+        return bool(self.sums.substitute(now, self.limbs.pivots))
 
     def untouched(self, slot: int) -> bool:
         """Whether a limb of a device holds what it held at entry, or nothing, or what others left who found that."""
@@ -430,4 +409,4 @@ class Machine:
     def number(self, buffer: str, length: int) -> Sum:
         """What the limbs of a buffer are as one number."""
         width = self.isa.limb_bits
-        return combine(*((1 << (width * k), self.form(self.memory[buffer, k])) for k in range(length)))
+        return self.sums.combine(*((1 << (width * k), self.form(self.memory[buffer, k])) for k in range(length)))

@@ -7,14 +7,15 @@ as much stack, and take the same cycles.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from .bus import Misuse
 from .contract import Contract
 from .encode import DecodeError
-from .forward import Machine, Refused, Touch, Trace
-from .forward_sums import MOST_KEPT, MOST_WORK, WORK, Fork, Impossible, TooMuch
+from .forward import Machine, Refused
+from .forward_sums import Fork, Impossible, Sums, TooMuch
+from .forward_trace import Trace, accesses, path_of, safe, stack
 from .forward_wiped import Contents, remains
 from .table import Core
 from .timing import price
@@ -49,9 +50,11 @@ def prove_forward(
     `branches`: its path may depend on operands.  Where it cannot be shown at first, then perhaps with every mask known
     that is added to something: the carry of a number with its sign is one or none by what the sign is.
     """
-    WORK.left, WORK.kept = MOST_WORK, MOST_KEPT
-    first = _walked(Machine(image, contract, core, entry, branches=branches))
-    return first if first.proved else _walked(Machine(image, contract, core, entry, masks=True, branches=branches))
+    sums = Sums()
+    first = _walked(Machine(image, contract, core, entry, sums, branches=branches))
+    if first.proved:
+        return first
+    return _walked(Machine(image, contract, core, entry, sums, masks=True, branches=branches))
 
 
 def _walked(machine: Machine) -> ForwardVerdict:
@@ -86,9 +89,9 @@ def _walked(machine: Machine) -> ForwardVerdict:
         True,
         "",
         len(ended),
-        tuple(dict.fromkeys(_path(trace, entry) for trace in ended)),
-        _stack(machine, ended[0]),
-        {name: tuple(_safe(machine.contract, ended[0], name)) for name in machine.contract.buffers if name != "r"},
+        tuple(dict.fromkeys(path_of(trace, entry) for trace in ended)),
+        stack(ended[0], machine.limb_bytes),
+        {name: tuple(safe(machine.contract, ended[0], name)) for name in machine.contract.buffers if name != "r"},
         tuple(name for name in isa.registers if isa.slots[name] in written),
     )
 
@@ -97,13 +100,11 @@ def _seen_apart(machine: Machine, first: Trace, entry: int) -> str:
     """How a case can be told from the first one by its time or by what it accesses; "" if it cannot."""
     if not machine.branches:
         return "" if machine.trace == first else "what is executed or touched depends on the operands"
-    if list(_accesses(machine.trace)) != list(_accesses(first)) or _stack(machine, machine.trace) != _stack(
-        machine, first
-    ):
+    size = machine.limb_bytes
+    if list(accesses(machine.trace)) != list(accesses(first)) or stack(machine.trace, size) != stack(first, size):
         return "what is touched depends on the operands"
-    mine, its = (
-        price(machine.isa, machine.core, machine.image, _path(trace, entry), entry) for trace in (machine.trace, first)
-    )
+    paths = (path_of(trace, entry) for trace in (machine.trace, first))
+    mine, its = (price(machine.isa, machine.core, machine.image, path, entry) for path in paths)
     return "" if mine.cycles == its.cycles else f"takes {mine.call} or {its.call} cycles, depending on the operands"
 
 
@@ -115,34 +116,3 @@ def _left(machine: Machine, first: Contents) -> str:
         return f"what was made from operands may be left {found}"
     where = next((name for name in found if first.setdefault(name, found[name]) != found[name]), "")
     return f"what is left {where} depends on the operands" if where else ""
-
-
-def _path(trace: Trace, entry: int) -> tuple[int, ...]:
-    """Offsets from the entry."""
-    return tuple(at - entry for at, _ in trace)
-
-
-def _touches(trace: Trace) -> Iterator[Touch]:
-    return (touch for _, touched in trace for touch in touched)
-
-
-def _accesses(trace: Trace) -> Iterable[Touch]:
-    return (touch for touch in _touches(trace) if touch.kind in ("read", "write"))
-
-
-def _stack(machine: Machine, trace: Trace) -> int:
-    """Bytes of stack in use at most."""
-    return -min((touch.number for touch in _touches(trace) if touch.kind == "end"), default=0) * machine.limb_bytes
-
-
-def _safe(contract: Contract, trace: Trace, operand: str) -> Iterator[int]:
-    """Displacements at which no limb of the operand is read that the result has been written over."""
-    for distance in range(1 - contract.buffers["r"], contract.buffers[operand]):
-        gone: set[int] = set()
-        for kind, where, number in _accesses(trace):
-            if (kind, where) == ("write", "r"):
-                gone.add(number + distance)
-            elif (kind, where) == ("read", operand) and number in gone:
-                break
-        else:
-            yield distance

@@ -48,55 +48,50 @@ class Value:
     high: int
 
 
-@dataclass
-class Work:
-    """Terms that may still be added up, and kept; the proof that begins sets it anew."""
+class Sums:
+    """Adds and multiplies sums for one proof, and stops where that is more than a proof is worth: `left` are terms that
+    may still be added up, `kept` those that may still be kept."""
 
-    left: int = MOST_WORK
-    kept: int = MOST_KEPT
+    def __init__(self, left: int = MOST_WORK, kept: int = MOST_KEPT) -> None:
+        self.left, self.kept = left, kept
 
+    def combine(self, *terms: tuple[Fraction | int, Sum]) -> Sum:
+        """The sum of factor * sum.  Raises TooMuch."""
+        total: dict[Monomial, Fraction | int] = {}
+        for factor, form in terms:
+            self.left -= len(form)
+            for monomial, coefficient in form.items():
+                total[monomial] = total.get(monomial, 0) + factor * coefficient
+        found = {monomial: coefficient for monomial, coefficient in total.items() if coefficient}
+        if len(found) > MOST_TERMS or min(self.left, self.kept) < 0:
+            raise TooMuch
+        return found
 
-WORK = Work()
+    def multiply(self, left: Sum, right: Sum) -> Sum:
+        """The product of two sums.  Raises TooMuch."""
+        if max(map(len, left), default=0) + max(map(len, right), default=0) > MOST_FACTORS:
+            raise TooMuch
+        return self.combine(*((c, {tuple(sorted(m + n)): d for n, d in right.items()}) for m, c in left.items()))
 
-
-def combine(*terms: tuple[Fraction | int, Sum]) -> Sum:
-    """The sum of factor * sum."""
-    total: dict[Monomial, Fraction | int] = {}
-    for factor, form in terms:
-        WORK.left -= len(form)
-        for monomial, coefficient in form.items():
-            total[monomial] = total.get(monomial, 0) + factor * coefficient
-    found = {monomial: coefficient for monomial, coefficient in total.items() if coefficient}
-    if len(found) > MOST_TERMS or min(WORK.left, WORK.kept) < 0:
-        raise TooMuch
-    return found
-
-
-def multiply(left: Sum, right: Sum) -> Sum:
-    """The product of two sums."""
-    if max(map(len, left), default=0) + max(map(len, right), default=0) > MOST_FACTORS:
-        raise TooMuch
-    return combine(*((c, {tuple(sorted(m + n)): d for n, d in right.items()}) for m, c in left.items()))
-
-
-def substitute(form: Sum, known: Mapping[int, Sum]) -> Sum:
-    """The sum with limbs replaced by what they equal; the same object if there is nothing to replace."""
-    if known.keys().isdisjoint(itertools.chain.from_iterable(form)):
-        return form
-    terms = []
-    for monomial, factor in form.items():
-        product = known.get(monomial[0], {monomial[:1]: 1}) if monomial else UNIT
-        for limb in monomial[1:]:
-            product = multiply(product, known.get(limb, {(limb,): 1}))
-        terms.append((factor, product))
-    return combine(*terms)
+    def substitute(self, form: Sum, known: Mapping[int, Sum]) -> Sum:
+        """The sum with limbs replaced by what they equal; the same object if there is nothing to replace.  Raises
+        TooMuch."""
+        if known.keys().isdisjoint(itertools.chain.from_iterable(form)):
+            return form
+        terms = []
+        for monomial, factor in form.items():
+            product = known.get(monomial[0], {monomial[:1]: 1}) if monomial else UNIT
+            for limb in monomial[1:]:
+                product = self.multiply(product, known.get(limb, {(limb,): 1}))
+            terms.append((factor, product))
+        return self.combine(*terms)
 
 
 class Limbs:
     """All that is known of the limbs in one case."""
 
-    def __init__(self, address_bits: int, *, masks: bool = False) -> None:
-        self.address_bits = address_bits
+    def __init__(self, sums: Sums, address_bits: int, *, masks: bool = False) -> None:
+        self.sums, self.address_bits = sums, address_bits
         self.ranges: list[tuple[int, int]] = []
         self.forms: dict[int, Sum] = {}  # over atoms; an atom has none
         self.apart: dict[int, Sum] = {}  # limb -> others that it was taken apart into, or the number that it is
@@ -112,7 +107,7 @@ class Limbs:
         self.ranges.append((low, high))
         if form is not None:
             self.forms[len(self.ranges) - 1] = form
-            WORK.kept -= len(form)
+            self.sums.kept -= len(form)
             if any(
                 max(factor.numerator.bit_length(), factor.denominator.bit_length()) > self.longest
                 for factor in form.values()
@@ -122,14 +117,14 @@ class Limbs:
 
     def value(self, parts: Sum, low: int, high: int) -> Value:
         """The sum, known to lie in low..high, with what has been learnt of its limbs since it was made."""
-        while parts is not (newer := substitute(parts, self.apart)):
+        while parts is not (newer := self.sums.substitute(parts, self.apart)):
             parts = newer
         least, most = self.interval(parts)
         low, high = max(low, ceil(least)), min(high, floor(most))
         if low > high:
             raise Impossible
         if low == high and parts.keys() - UNIT.keys():
-            self.learn(combine((1, substitute(parts, self.forms)), (-low, UNIT)))
+            self.learn(self.sums.combine((1, self.sums.substitute(parts, self.forms)), (-low, UNIT)))
             return self.constant(low)
         return Value(parts, low, high)
 
@@ -150,8 +145,8 @@ class Limbs:
 
     def bounded(self, value: Value) -> Value:
         """The value with the best range there is: what was known, and its form with and without pivots."""
-        form, low, high = substitute(value.parts, self.forms), value.low, value.high
-        for view in (form, substitute(form, self.pivots)) if self.pivots else (form,):
+        form, low, high = self.sums.substitute(value.parts, self.forms), value.low, value.high
+        for view in (form, self.sums.substitute(form, self.pivots)) if self.pivots else (form,):
             least, most = self.interval(view)
             low, high = max(low, ceil(least)), min(high, floor(most))
         return self.value(value.parts, low, high)
@@ -163,12 +158,12 @@ class Limbs:
             value = self.bounded(value)
         low, high = value.low >> bits, value.high >> bits
         if low == high:  # no carry, or always the same one
-            parts = combine((1, value.parts), (-low * size, UNIT))
+            parts = self.sums.combine((1, value.parts), (-low * size, UNIT))
             return self.value(parts, value.low - low * size, value.high - low * size), self.constant(low)
         digits = {monomial: int(factor) % size for monomial, factor in value.parts.items() if factor % size}
         least, most = self.interval(digits)
         if least >= 0 and most < size:  # what no factor of 2^bits goes with is the digit
-            rest = combine((Fraction(1, size), value.parts), (Fraction(-1, size), digits))
+            rest = self.sums.combine((Fraction(1, size), value.parts), (Fraction(-1, size), digits))
             return self.value(digits, 0, size - 1), self.value(rest, low, high)
         added = [m[0] for m, c in value.parts.items() if m and abs(c) == size - 1 and self.ranges[m[0]] == (0, 1)]
         if self.masks and added:
@@ -212,10 +207,12 @@ class Limbs:
             low, high, size = -high, -low, -size
         if comes_round:  # last limb of an address: limbs must add up to base + number, modulo 2^address_bits
             rest = self.limb(low, high)
-            digit = self.limb(0, most, combine((1, form), (-size, {(rest,): 1})))
+            digit = self.limb(0, most, self.sums.combine((1, form), (-size, {(rest,): 1})))
         else:
             digit = self.limb(0, most)
-            rest = self.limb(low, high, combine((Fraction(1, size), form), (Fraction(-1, size), {(digit,): 1})))
+            rest = self.limb(
+                low, high, self.sums.combine((Fraction(1, size), form), (Fraction(-1, size), {(digit,): 1}))
+            )
         self.apart[limb] = {(digit,): 1, (rest,): size}
 
     def whole(self, value: Value, bits: int) -> Value:
@@ -232,7 +229,7 @@ class Limbs:
             return monomial[0]
         key = frozenset(value.parts.items())
         if key not in self.names:
-            self.names[key] = self.limb(value.low, value.high, substitute(value.parts, self.forms))
+            self.names[key] = self.limb(value.low, value.high, self.sums.substitute(value.parts, self.forms))
         return self.names[key]
 
     def factor(self, value: Value) -> int:
@@ -242,25 +239,25 @@ class Limbs:
             return limb
         if limb not in self.factors:
             self.factors[limb] = self.limb(*self.ranges[limb])
-            self.pivots[self.factors[limb]] = substitute(self.forms[limb], self.pivots)
+            self.pivots[self.factors[limb]] = self.sums.substitute(self.forms[limb], self.pivots)
         return self.factors[limb]
 
     def assume(self, bit: int, number: int) -> None:
         """From here on the bit is this number.  Raises Impossible."""
         self.apart[bit] = self.constant(number).parts
-        self.learn(combine((1, self.forms.get(bit, {(bit,): 1})), (-number, UNIT)))
+        self.learn(self.sums.combine((1, self.forms.get(bit, {(bit,): 1})), (-number, UNIT)))
 
     def learn(self, equation: Sum) -> None:
         """From here on this sum of atoms is zero; it is solved for its latest atom.  Raises Impossible."""
-        equation = substitute(equation, self.pivots)
+        equation = self.sums.substitute(equation, self.pivots)
         low, high = self.interval(equation)
         multiplied = set(itertools.chain.from_iterable(monomial for monomial in equation if len(monomial) > 1))
         alone = {monomial[0] for monomial in equation if len(monomial) == 1} - multiplied
         if alone:
             pivot = max(alone)
             terms = {monomial: factor for monomial, factor in equation.items() if monomial != (pivot,)}
-            self.pivots[pivot] = combine((Fraction(-1) / equation[pivot,], terms))
-            self.pivots = {atom: substitute(form, self.pivots) for atom, form in self.pivots.items()}
+            self.pivots[pivot] = self.sums.combine((Fraction(-1) / equation[pivot,], terms))
+            self.pivots = {atom: self.sums.substitute(form, self.pivots) for atom, form in self.pivots.items()}
         ends = [(self.interval(form), self.ranges[atom]) for atom, form in self.pivots.items()]
         if any(low > most or high < least for (low, high), (least, most) in [((low, high), (0, 0)), *ends]):
             raise Impossible

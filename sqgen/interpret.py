@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from . import timing
 from .bus import Misuse, connect
@@ -339,29 +340,44 @@ def broken_promise(
     for values in operands(contract, runs):
         run = Run(contract, core)
         run.start(values)
-        before, slots = bytes(run.machine.memory), list(run.machine.slots)
+        before = Before.of(run)
         try:
             path = list(follow(run.machine, image, entry))
         except (Crash, DecodeError) as error:
             return str(error)
-        harm = _harm(run, before, slots, values)
+        found = harm(run, before, values)
         first = first or path
-        if harm or (path != first and not branches):
-            return harm or "its path depends on the operands"
+        if found or (path != first and not branches):
+            return found or "its path depends on the operands"
     return ""
 
 
-def _harm(run: Run, before: bytes, slots: Sequence[int], values: Sequence[int]) -> str:
-    """What a run has left wrong; `before` and `slots` are memory and registers when it began."""
+@dataclass(frozen=True)
+class Before:
+    """Memory and registers when a call begins; `top` is the address at which the caller's stack begins."""
+
+    memory: bytes
+    slots: tuple[int, ...]
+    top: int
+
+    @staticmethod
+    def of(run: Run) -> Before:
+        """As they are now."""
+        machine = run.machine
+        top = machine.wide(machine.stack) + machine.isa.stack_free if machine.stack else len(machine.memory)
+        return Before(bytes(machine.memory), tuple(machine.slots), top)
+
+
+def harm(run: Run, before: Before, values: Sequence[int]) -> str:
+    """What a call has left that no kernel may leave, "" if nothing."""
     machine, isa = run.machine, run.machine.isa
     if run.result() != values[0] * values[-1]:
-        return f"wrong result for {', '.join(map(hex, values))}"
+        return "the result is wrong"
     kept = (*isa.abi.callee_saved, *isa.stack_registers, *isa.abi.zero_on_return, isa.interrupt_enable or "")
-    for slot in (isa.slots[name] for name in kept if name):
-        if machine.slots[slot] != slots[slot]:
-            return f"does not keep {list(isa.slots)[slot]}"
-    stack = machine.wide(machine.stack) + isa.stack_free if machine.stack else len(before)
-    after = bytearray(machine.memory)
-    for start, end in ((run.places["r"], run.places["r"] + run.lengths["r"]), (max(0, stack - STACK), stack)):
-        after[start:end] = before[start:end]
-    return "writes to memory that is not its own" if after != before else ""
+    for name in filter(None, kept):
+        if machine.slots[isa.slots[name]] != before.slots[isa.slots[name]]:
+            return f"{name} is not kept"
+    after, top = bytearray(machine.memory), before.top
+    for start, end in ((run.places["r"], run.places["r"] + run.lengths["r"]), (max(0, top - STACK), top)):
+        after[start:end] = before.memory[start:end]
+    return "memory beside the result is changed" if after != before.memory else ""

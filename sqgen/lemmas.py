@@ -21,9 +21,10 @@ from typing import Literal, NamedTuple
 
 from .bus import Bus
 from .encode import Instr
+from .held import Event, Place
 from .linear import ONE, ZERO, Form, combine
 from .products import digits_of, forms, is_product, operands, runs, touched
-from .symbolic import Event, Place, State
+from .symbolic import State
 from .table import Isa
 
 Group = tuple[str, ...]  # registers that hold an address together, low limb first

@@ -16,8 +16,9 @@ from collections.abc import Sequence
 from math import gcd
 
 from .forms import Atoms
+from .held import Call, Place
 from .linear import ONE, Form, combine
-from .symbolic import Call, Place, State
+from .symbolic import State
 
 SHORT = 6  # terms for each limb that a number may have to be taken for what it was computed from
 

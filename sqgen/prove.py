@@ -14,11 +14,12 @@ import itertools
 
 from .contract import Contract, Verdict
 from .ending import Ending, Wrong
+from .held import Return
 from .interpret import counterexample
 from .lemmas import Lemmas
 from .linear import Form
 from .overlap import overlap
-from .symbolic import Return, State
+from .symbolic import State
 from .table import Core
 from .timing import Price, price
 from .walk import Failed, Walk
@@ -163,7 +164,7 @@ class _Proof(Walk):
         """Address of the first instruction executed that reads a register."""
         slot = self.isa.slots[register]
         for offset in state.path:
-            instr = self.decode(self.entry + offset)
+            instr = self.instructions.at(self.entry + offset)
             for operand in instr.insn.operands:
                 if operand.cls and operand.role != "out" and slot in instr.places(self.isa)[operand.name]:
                     return self.entry + offset

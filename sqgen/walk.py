@@ -7,25 +7,25 @@ buffer or the stack, no secret to reach a branch or an address, and the stack to
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
 
 from . import bus, turns
-from .code import flags_read, flags_written
+from .branching import decided
 from .contract import Contract, Fault
-from .encode import DecodeError, Instr, decode
+from .encode import DecodeError, Instr
 from .forms import Atoms
+from .held import Event, Refused, Return, Split, Value
+from .instructions import Instructions
 from .lemmas import Lemma, Lemmas, applied, lemma, masked, pointers
 from .linear import ONE, ZERO, Form, combine
 from .products import called, resumed, returned
 from .statements import Load, Store
-from .symbolic import Event, Refused, Return, Split, State, Value, ZeroTest
+from .symbolic import State
 from .table import Core
 from .wiped import Wiped
 
 STEPS = 1_000_000  # instructions walked at most, in all cases together
 STEPS_BESIDE = 4096  # instructions that a case may take beside those for products
 NESTED = 64  # calls that have not returned, at most
-LOOK_AHEAD = 64  # instructions looked at to see whether a carry is dropped
 
 
 def steps_per_product(octets: int) -> int:
@@ -74,7 +74,7 @@ class Walk:
         self.ran: tuple[int, ...] = ()  # the path of a function that the latest call is told of
         self.longest = steps_per_product(octets) * contract.limbs**2 + STEPS_BESIDE
         self.lemmas = lemmas or Lemmas(self.longest)
-        self.decoded: dict[int, Instr] = {}
+        self.instructions = Instructions(image, self.isa)
         self.seen: set[int] = set()  # addresses whose instructions may be executed
         self.turns = turns.bodies(image, self.isa, entry)
         flag = self.isa.interrupt_enable
@@ -104,7 +104,9 @@ class Walk:
             memory["stack", part + (1 if self.isa.stack_free else 0)] = Return(None, part)
         self.initial = list(slots)
         opaque = frozenset(self.isa.slots[name] for name in self.isa.opaque)
-        state = State(self.contract, self.atoms, slots, memory, self.bases, opaque, self.watched, self.unread)
+        state = State(
+            self.contract, self.atoms, slots, memory, self.bases, opaque, self.watched, self.instructions.unread
+        )
         state.bus = bus.connect(self.isa, self.core, alone=self.contract.alone)
         return state
 
@@ -131,7 +133,7 @@ class Walk:
                 return None
             self.count(state, at)
             try:
-                instr = self.decode(at)
+                instr = self.instructions.at(at)
             except DecodeError as error:
                 last = self.entry + state.path[-1] if state.path else at
                 raise self.failure(at if 0 <= at < len(self.image) else last, str(error)) from None
@@ -200,14 +202,6 @@ class Walk:
             if before is self.initial[slot] or self.wiped.nothing(before):
                 self.atoms.foreign.add(unknown)
             state.slots[slot] = {unknown: 1}
-
-    def decode(self, at: int) -> Instr:
-        """The instruction at `at`.  Raises DecodeError."""
-        if at < 0:
-            raise DecodeError("the code runs before its start")
-        if at not in self.decoded:
-            self.decoded[at] = decode(self.isa, self.image, at)
-        return self.decoded[at]
 
     def allowed(self, instr: Instr) -> None:
         """Raises Refused for an instruction that must not occur, wherever it does."""
@@ -298,7 +292,7 @@ class Walk:
         if kind == "call":
             return self.call(state, target, following)
         flag, wanted = instr.insn.control[1], int(instr.insn.control[2])
-        value = self.decide(state, flag)
+        value = decided(state, flag, branches=self.branches)
         state.events.append(Event(at, "branch", flag, value))
         return target if value == wanted else following
 
@@ -337,7 +331,7 @@ class Walk:
         """What a function does wherever it is called, its pointers being the registers that hold addresses now, and
         interrupts off if they are now."""
         walk = Walk(self.image, self.contract, self.core, self.entry, branches=False, lemmas=self.lemmas)
-        walk.decoded, walk.seen = self.decoded, self.seen
+        walk.instructions, walk.seen = self.instructions, self.seen
         return walk.alone(state, target, end)
 
     def alone(self, caller: State, target: int, end: int | None) -> Lemma | None:
@@ -360,32 +354,7 @@ class Walk:
             return None
         if flag and not self.kept(state, flag):
             return None
-        return lemma(state, names, self.initial, self.decode(target), before)
-
-    def decide(self, state: State, flag: str) -> int:
-        """The value of a flag that a branch looks at.
-
-        Raises Refused unless it is the same for all operands; Split where it need not be and a bit decides.
-        """
-        value = state.slots[self.isa.slots[flag]]
-        if self.branches and isinstance(value, dict):
-            value = self.atoms.reduce(value, state.fixed)
-        if isinstance(value, ZeroTest):
-            forms = [self.atoms.reduce(form, state.fixed) for form in value.forms]
-            if all(not form or form.keys() == {ONE} for form in forms):
-                return int(not any(forms))
-        elif value is not None and (not value or value.keys() == {ONE}):
-            return value.get(ONE, 0)
-        if self.branches and value is not None:
-            self.split(forms if isinstance(value, ZeroTest) else [value])
-        raise Refused(f"branches on {flag}, which depends on a secret or is unknown")
-
-    def split(self, forms: Sequence[Form]) -> None:
-        """Raises Split at a bit that the forms, which are reduced, depend on; signs before others."""
-        found = {factor for form in forms for atom in form for factor in self.atoms.factors.get(atom, (atom,))}
-        bits = [factor for factor in sorted(found) if self.atoms.is_bit(factor)]
-        if bits:
-            raise Split(next((bit for bit in bits if bit in self.atoms.signs), bits[0]))
+        return lemma(state, names, self.initial, self.instructions.at(target), before)
 
     def follow(self, state: State, instr: Instr) -> int | None:
         """A return to an address in a register, perhaps one that it loads: that of the latest call, or the caller's."""
@@ -424,44 +393,6 @@ class Walk:
         state.point(registers, combine([(1, state.joined(registers)), ((depth - state.depth) * octets, {ONE: 1})]))
         state.move_stack(depth)
 
-    def unread(self, state: State, slot: int) -> bool:
-        """Whether the flag in `slot`, as the current instruction leaves it, is written again before it is read."""
-        flag = self.isa.flags[slot - len(self.isa.registers) - len(self.isa.special)]
-        at: int | None = self.atoms.here
-        assert at is not None
-        at += self.decode(at).insn.size
-        stack_moved = False
-        on_condition = len(state.conditions)  # instructions that may write it, or not
-        for _ in range(LOOK_AHEAD):
-            try:
-                insn = self.decode(at).insn
-            except DecodeError:
-                return False
-            if flag in flags_read(insn, self.isa):
-                return False
-            if flag in flags_written(insn, self.isa) and not on_condition:
-                return True
-            on_condition = len(insn.control) - 2 if insn.control[:1] == ("when",) else max(0, on_condition - 1)
-            stack_moved = stack_moved or bool(insn.frame) or insn.control[:1] == ("call",)
-            at = None if stack_moved and insn.control[:1] == ("return",) else self.after(state, at)
-            if at is None:
-                return False
-        return False
-
-    def after(self, state: State, at: int) -> int | None:
-        """Where the code goes on after the instruction at `at`, None where that is not known ahead."""
-        instr = self.decode(at)
-        following = at + instr.insn.size
-        kind = instr.insn.control[0] if instr.insn.control else ""
-        if kind == "return" and self.isa.abi.link:
-            return state.links[-1][2] if state.links else None
-        if kind == "return":
-            cell = state.memory.get(("stack", state.depth + 1 - state.below()))
-            return cell.target if isinstance(cell, Return) else None
-        if kind in ("jump", "call"):
-            return following + next(iter(instr.immediates.values()))
-        return None if kind and kind != "when" else following
-
     def kept(self, state: State, name: str) -> bool:
         """Whether a register or flag holds what it held at entry."""
         now, then = state.slots[self.isa.slots[name]], self.initial[self.isa.slots[name]]
@@ -472,7 +403,7 @@ class Walk:
     def failure(self, at: int, message: str, column: int | None = None) -> Failed:
         """A fault of the instruction at `at`."""
         try:
-            text = self.decode(at).text()
+            text = self.instructions.at(at).text()
         except DecodeError:
             text = "?"
         return Failed(Fault(at - self.entry, text, message, column))

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from .forms import Atoms
+from .held import Cell, Return, Value, ZeroTest
 from .linear import ONE, Form
-from .symbolic import Cell, Return, State, Value, ZeroTest
+from .symbolic import State
 from .table import Isa
 
 Content = tuple[frozenset[tuple[int, int]], ...]  # of a place: forms, as pairs of atom and coefficient

@@ -12,12 +12,13 @@ from msp430 import made, msp430, of
 from sqgen.contract import Contract
 from sqgen.encode import Instr, assemble
 from sqgen.forward import Machine
-from sqgen.forward_sums import Fork
+from sqgen.forward_sums import Fork, Sums
+from sqgen.held import Split
 from sqgen.lemmas import Lemmas
 from sqgen.linear import Form
 from sqgen.mutants import NUMBER, changes
 from sqgen.prove import _Proof, prove
-from sqgen.symbolic import Split, State
+from sqgen.symbolic import State
 from sqgen.timing import cost
 
 
@@ -29,7 +30,7 @@ def masked(machine: Machine, register: str) -> None:
 def test_a_fork_takes_no_time_of_a_device() -> None:
     isa = msp430()
     instr = of("xor_r", "r5", "r6")
-    machine = Machine(assemble([instr]), Contract("sqr", 1, isa), isa.core("msp430x-mpy32"), 0)
+    machine = Machine(assemble([instr]), Contract("sqr", 1, isa), isa.core("msp430x-mpy32"), 0, Sums())
     masked(machine, "r5")
     with pytest.raises(Fork) as fork:
         machine.step()
@@ -41,7 +42,7 @@ def test_a_fork_takes_no_time_of_a_device() -> None:
 def test_a_fork_ends_no_condition() -> None:
     isa = arm()
     code = [Instr(isa.insns["it_cs"], ()), Instr(isa.insns["eors"], ("r0", "r1"))]
-    machine = Machine(assemble(code), Contract("sqr", 2, isa), isa.core("cortex-m4"), 0)
+    machine = Machine(assemble(code), Contract("sqr", 2, isa), isa.core("cortex-m4"), 0, Sums())
     masked(machine, "r1")
     machine.write(isa.slots["C"], machine.constant(0))
     machine.step()

@@ -21,7 +21,7 @@ from sqgen.contract import Contract
 from sqgen.encode import Instr, assemble, decode
 from sqgen.forward import Machine
 from sqgen.forward_proof import prove_forward
-from sqgen.forward_sums import UNIT, Fork, Impossible, Limbs, Sum, Value, combine
+from sqgen.forward_sums import UNIT, Fork, Impossible, Limbs, Sum, Sums, Value
 from sqgen.plan import Difference, Plan
 
 SPECIAL = (0, 1, 0x7F, 0x80, 0xFE, 0xFF)
@@ -183,8 +183,8 @@ def test_all_mutants_that_a_run_shows_to_be_wrong_are_refused(name: str) -> None
 class TrueLimbs(Limbs):
     """Limbs that know what they are in one run; every range and form is checked as soon as it is made."""
 
-    def __init__(self, address_bits: int, *, masks: bool = False) -> None:
-        super().__init__(address_bits, masks=masks)
+    def __init__(self, sums: Sums, address_bits: int, *, masks: bool = False) -> None:
+        super().__init__(sums, address_bits, masks=masks)
         self.numbers: dict[int, Fraction] = {}
 
     def evaluate(self, form: Sum) -> Fraction:
@@ -232,7 +232,7 @@ class Twin(Machine):
     def __init__(self, image: bytes, contract: Contract, rng: random.Random) -> None:
         self.rng, self.begins = rng, True
         self.real = interpret.Machine(contract.isa, core(), 1 << 16)
-        super().__init__(image, contract, core(), 0)
+        super().__init__(image, contract, core(), 0, Sums())
         self.begins = False
         places = {buffer: int(self.limbs.numbers[base]) for base, buffer in self.limbs.bases.items()}
         for slot, value in enumerate(self.slots):
@@ -348,7 +348,7 @@ def too_narrow(limbs: Limbs, form: Sum) -> tuple[Fraction | int, Fraction | int]
 
 
 def too_much(limbs: Limbs, equation: Sum) -> None:
-    LEARN(limbs, combine((1, equation), (1, UNIT)))
+    LEARN(limbs, limbs.sums.combine((1, equation), (1, UNIT)))
 
 
 INTERVAL, LEARN = Limbs.interval, Limbs.learn

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sqgen.contract import Contract
-from sqgen.interpret import GAP, STACK, Machine, Run, operands
+from sqgen.interpret import GAP, STACK, Before, Machine, Run, harm, operands
 from sqgen.oracles.interpreter_judge import followed
 from sqgen.table import Core, Isa
 
@@ -78,15 +78,18 @@ def run(
     machine, isa = scene.machine, contract.isa
     assert isinstance(machine, Watching)
     junk(scene, seed)
-    slots, memory = list(machine.slots), bytes(machine.memory)
-    top = machine.wide(machine.stack) + isa.stack_free  # where the caller's bytes begin
+    before = Before.of(scene)
     problem, path = followed(machine, image, 0)
     if problem:
         return Seen(problem, path, tuple(machine.accesses), frozenset(), 0, 0)
-    changed = frozenset(name for name in isa.registers if machine.slots[isa.slots[name]] != slots[isa.slots[name]])
+    changed = frozenset(
+        name for name in isa.registers if machine.slots[isa.slots[name]] != before.slots[isa.slots[name]]
+    )
     own = [at for _, at in machine.accesses if _stack(scene, at)]
-    problem = wrong(scene, values, memory, top)
-    return Seen(problem, path, tuple(machine.accesses), changed, machine.cycles, top - min(own, default=top))
+    problem = strayed(scene, before.top) or harm(scene, before, values)
+    return Seen(
+        problem, path, tuple(machine.accesses), changed, machine.cycles, before.top - min(own, default=before.top)
+    )
 
 
 def junk(scene: Run, seed: int) -> None:
@@ -116,21 +119,17 @@ def inside(scene: Run, address: int) -> str:
     return next(found, "")
 
 
-def wrong(scene: Run, values: Sequence[int], before: bytes, top: int) -> str:
-    """What one run did that no kernel may do, "" if nothing."""
+def strayed(scene: Run, top: int) -> str:
+    """Where a run read or wrote that no kernel may, "" if nowhere."""
     machine = scene.machine
     assert isinstance(machine, Watching)
-    if scene.result() != values[0] * values[-1]:
-        return "the result is wrong"
     low = machine.bus.top if machine.bus else 0
     for kind, at in machine.accesses:
         where = inside(scene, at)
         allowed = at < low or (_stack(scene, at) and at < top) or where == "r" or (kind == "reads" and where)
         if not allowed:
             return f"it {kind} {describe(scene, at, top)}"
-    touched = [at for at in range(len(before)) if before[at] != machine.memory[at]]
-    beside = [at for at in touched if inside(scene, at) != "r" and not (_stack(scene, at) and at < top)]
-    return f"it changes {describe(scene, beside[0], top)}" if beside else ""
+    return ""
 
 
 def describe(scene: Run, address: int, top: int) -> str:

@@ -11,7 +11,7 @@ from sqgen.check import Report
 from sqgen.contract import Contract
 from sqgen.encode import DecodeError
 from sqgen.errors import Exit, UserError
-from sqgen.interpret import Crash, Machine, Run, follow, operands
+from sqgen.interpret import Before, Crash, Machine, Run, follow, harm, operands
 from sqgen.table import Core
 
 NAME = "the interpreter of the table"
@@ -46,26 +46,14 @@ def once(
     machine, isa = run.machine, contract.isa
     if isa.interrupt_enable:
         machine.slots[isa.slots[isa.interrupt_enable]] = 1
-    before, slots, top = bytes(machine.memory), list(machine.slots), machine.wide(machine.stack)
+    before = Before.of(run)
     problem, path = followed(machine, image, entry)
     if problem:
         return problem, path, 0
-    at, length = run.places["r"], run.lengths["r"]
-    after = bytes(machine.memory)
-    changed = [k for k in range(len(before)) if before[k] != after[k] and not at <= k < at + length]
-    below = [k for k in changed if k < top and k > max(run.places.values()) + max(run.lengths.values())]
-    kept = [name for name in isa.abi.callee_saved if machine.slots[isa.slots[name]] != slots[isa.slots[name]]]
+    buffers = max(at + run.lengths[name] for name, at in run.places.items())
+    below = (k for k in range(buffers, before.top) if machine.memory[k] != before.memory[k])
     limb = isa.limb_bits // 8
-    found = ""
-    if run.result() != values[0] * values[-1]:
-        found = "the result is wrong"
-    elif kept:
-        found = f"{kept[0]} is not kept"
-    elif len(changed) > len(below):
-        found = "memory beside the result is changed"
-    elif isa.interrupt_enable and not machine.slots[isa.slots[isa.interrupt_enable]]:
-        found = "interrupts are not allowed again"
-    return found, path, top - min(below, default=top) // limb * limb
+    return harm(run, before, values), path, before.top - next(below, before.top) // limb * limb
 
 
 def followed(machine: Machine, image: bytes, entry: int) -> tuple[str, tuple[int, ...]]:

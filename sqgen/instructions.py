@@ -1,0 +1,65 @@
+"""The instructions of an image, each decoded once, and what can be seen of them before they are executed."""
+
+from __future__ import annotations
+
+from .code import flags_read, flags_written
+from .encode import DecodeError, Instr, decode
+from .held import Return
+from .symbolic import State
+from .table import Isa
+
+LOOK_AHEAD = 64  # instructions looked at to see whether a carry is dropped
+
+
+class Instructions:
+    """Decodes an image where it is asked to; places are offsets in bytes."""
+
+    def __init__(self, image: bytes, isa: Isa) -> None:
+        self.image, self.isa = image, isa
+        self.decoded: dict[int, Instr] = {}
+
+    def at(self, place: int) -> Instr:
+        """The instruction there.  Raises DecodeError."""
+        if place < 0:
+            raise DecodeError("the code runs before its start")
+        if place not in self.decoded:
+            self.decoded[place] = decode(self.isa, self.image, place)
+        return self.decoded[place]
+
+    def unread(self, state: State, slot: int) -> bool:
+        """Whether the flag in `slot`, as the current instruction leaves it, is written again before it is read."""
+        flag = self.isa.flags[slot - len(self.isa.registers) - len(self.isa.special)]
+        at: int | None = state.atoms.here
+        assert at is not None
+        at += self.at(at).insn.size
+        stack_moved = False
+        on_condition = len(state.conditions)  # instructions that may write it, or not
+        for _ in range(LOOK_AHEAD):
+            try:
+                insn = self.at(at).insn
+            except DecodeError:
+                return False
+            if flag in flags_read(insn, self.isa):
+                return False
+            if flag in flags_written(insn, self.isa) and not on_condition:
+                return True
+            on_condition = len(insn.control) - 2 if insn.control[:1] == ("when",) else max(0, on_condition - 1)
+            stack_moved = stack_moved or bool(insn.frame) or insn.control[:1] == ("call",)
+            at = None if stack_moved and insn.control[:1] == ("return",) else self.after(state, at)
+            if at is None:
+                return False
+        return False
+
+    def after(self, state: State, at: int) -> int | None:
+        """Where the code goes on after the instruction at `at`, None where that is not known ahead."""
+        instr = self.at(at)
+        following = at + instr.insn.size
+        kind = instr.insn.control[0] if instr.insn.control else ""
+        if kind == "return" and self.isa.abi.link:
+            return state.links[-1][2] if state.links else None
+        if kind == "return":
+            cell = state.memory.get(("stack", state.depth + 1 - state.below()))
+            return cell.target if isinstance(cell, Return) else None
+        if kind in ("jump", "call"):
+            return following + next(iter(instr.immediates.values()))
+        return None if kind and kind != "when" else following
