@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from .errors import UserError
 from .table import Isa
 
+DEEPEST = 1 << 13  # limbs of stack that a kernel may take at most
 SMALLEST = 16  # bits: fewer take an instruction or two anywhere
 OPS = ("sqr", "mul")
 

@@ -22,7 +22,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 
 from .bus import Bus, connect
-from .contract import Contract
+from .contract import DEEPEST, Contract
 from .encode import Instr, decode
 from .forward_bits import logic
 from .forward_sums import UNIT, Fork, Impossible, Limbs, Sum, Sums, Value
@@ -30,6 +30,7 @@ from .forward_trace import Touch, Trace
 from .meaning import Meaning
 from .table import Core, Insn
 
+STEP = 64  # terms added up that take as long as an instruction: half a million are followed at most, in all cases
 Place = tuple[str, int]  # a buffer and an offset in limbs
 
 
@@ -64,6 +65,7 @@ class Machine:
         self.bus = connect(isa, core, alone=contract.alone)
         self.returns: dict[int, int] = {}  # where the stack ends after a call -> where its return address leads
         self.pushed: list[int] = []  # offsets in the stack that it writes
+        self.end = 0  # where the stack ended behind the latest instruction
         self.touched: list[Touch] = []  # by the instruction at hand
         self.written: set[int] = set()  # slots that it writes, in any case
         self.interruptible = True  # whether an interrupt may come right behind the instruction at hand
@@ -113,7 +115,9 @@ class Machine:
         return self.linear([(1 << (width * k), self.read(self.isa.slots[name])) for k, name in enumerate(registers)])
 
     def cases(self, bit: int) -> Iterator[Machine]:
-        """Two copies of the machine, one for each value of a bit, if it can have it."""
+        """Two copies of the machine, one for each value of a bit, if it can have it.  Raises TooMuch."""
+        held = (*vars(self).values(), *vars(self.limbs).values())
+        self.sums.spend(sum(len(thing) for thing in held if isinstance(thing, dict | list)))
         for number in (0, 1):
             twin = copy.copy(self)
             twin.limbs, twin.assumed = copy.copy(self.limbs), True
@@ -220,6 +224,8 @@ class Machine:
             return
         place = buffer, offset = self.place(address, "write")
         used = any(end <= offset < end + self.core.pc_limbs for end in self.returns)
+        if offset < -DEEPEST:
+            raise Refused(f"takes more than {DEEPEST} limbs of stack")
         if buffer == "stack" and offset < self.isa.stack_free and not used:
             self.pushed.append(offset)
         elif buffer != "r" or not 0 <= offset < self.contract.buffers["r"]:
@@ -237,12 +243,13 @@ class Machine:
             raise Refused(f"{self.core.name} has no {instr.insn.name}, or its time depends on operands")
         if len(self.trace) > 1000 + 100 * self.contract.limbs**2:  # a slow loop takes about 20 for each pair of limbs
             raise Refused("no end in sight")
-        before = list(self.slots), self.memory, list(self.links), self.conditions, copy.copy(self.bus)
+        self.sums.spend(STEP)
+        before = list(self.slots), self.memory, list(self.links), self.conditions, copy.copy(self.bus), self.end
         self.pushed, self.touched = [], []
         try:
             following = self.execute(instr)
         except Fork:
-            self.slots, self.memory, self.links, self.conditions, self.bus = before
+            self.slots, self.memory, self.links, self.conditions, self.bus, self.end = before
             raise
         self.trace.append((self.at, self.touched))
         self.at = following or 0
@@ -301,9 +308,12 @@ class Machine:
             return  # until the other half is written, too, the stack cannot be used
         if any(offset < end for offset in self.pushed):
             raise Refused("writes below the stack pointer")
-        self.left.update((k, limb) for (name, k), limb in self.memory.items() if name == "stack" and k < end)
-        self.memory = {(name, k): limb for (name, k), limb in self.memory.items() if name != "stack" or k >= end}
-        self.returns = {offset: at for offset, at in self.returns.items() if offset >= end}
+        if end > self.end:
+            self.left.update((k, limb) for (name, k), limb in self.memory.items() if name == "stack" and k < end)
+            self.memory = {(name, k): limb for (name, k), limb in self.memory.items() if name != "stack" or k >= end}
+            self.returns = {offset: at for offset, at in self.returns.items() if offset >= end}
+            self.sums.spend(len(self.memory))
+        self.end = end
 
     def move_stack(self, limbs: int) -> None:
         moved = self.linear([(1, self.wide(self.stack_pointer)), (limbs * self.limb_bytes, self.constant(1))])

@@ -55,6 +55,12 @@ class Sums:
     def __init__(self, left: int = MOST_WORK, kept: int = MOST_KEPT) -> None:
         self.left, self.kept = left, kept
 
+    def spend(self, terms: int) -> None:
+        """Something else takes as much as to add up so many terms.  Raises TooMuch."""
+        self.left -= terms
+        if self.left < 0:
+            raise TooMuch
+
     def combine(self, *terms: tuple[Fraction | int, Sum]) -> Sum:
         """The sum of factor * sum.  Raises TooMuch."""
         total: dict[Monomial, Fraction | int] = {}
@@ -108,11 +114,10 @@ class Limbs:
         if form is not None:
             self.forms[len(self.ranges) - 1] = form
             self.sums.kept -= len(form)
-            if any(
-                max(factor.numerator.bit_length(), factor.denominator.bit_length()) > self.longest
-                for factor in form.values()
-            ):
+            bits = [max(factor.numerator.bit_length(), factor.denominator.bit_length()) for factor in form.values()]
+            if max(bits, default=0) > self.longest:
                 raise TooMuch
+            self.sums.spend(sum(max(0, each - self.longest // 4) for each in bits))  # long ones take long
         return len(self.ranges) - 1
 
     def value(self, parts: Sum, low: int, high: int) -> Value:

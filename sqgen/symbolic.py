@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -47,7 +47,13 @@ class State:
     halfway: bool = False  # the stack pointer is half written
     bus: Bus | None = None
     given: dict[Place, Form] | None = None  # limbs that a function found, where it is walked knowing nothing of them
+    pushed: list[int] = field(default_factory=list)  # offsets in the stack written since its pointer was last known
     stack_touched: bool = False  # the stack or what is watched, by the instruction that is being executed
+
+    @property
+    def size(self) -> int:
+        """How much a copy would hold, in instructions, events and cells."""
+        return len(self.path) + len(self.events) + len(self.memory) + len(self.slots)
 
     def fork(self, atom: int, value: int) -> State:
         """A copy in which `atom` has `value`."""
@@ -70,6 +76,7 @@ class State:
             {key: substitute(c, atom, value) if isinstance(c, dict) else c for key, c in self.left.items()},
             self.conditions,
             halfway=self.halfway,
+            pushed=list(self.pushed),
             bus=copy.copy(self.bus),
         )
 
@@ -325,6 +332,7 @@ class State:
             if isinstance(self.memory.get((buffer, offset)), Return):
                 raise Refused("overwrites a return address")
             self.stack_touched = True
+            self.pushed.append(offset)
         elif buffer != "r" and self.given is None:
             raise Refused(f"writes to operand {buffer}")
         self.events.append(Event(self.atoms.here, "write", buffer, offset))
@@ -384,7 +392,14 @@ class State:
     def move_stack(self, depth: int) -> None:
         """The stack pointer has a new place: what lies below it is lost to interrupts."""
         if depth > self.depth:
-            for key in [key for key in self.memory if key[0] == "stack" and key[1] <= depth - self.below()]:
-                self.left[key[1]] = self.memory.pop(key)
+            end = depth - self.below() + 1
+            gone: Iterable[int] = range(self.depth - self.below() + 1, end)
+            if depth - self.depth > len(self.memory):
+                gone = [offset for buffer, offset in self.memory if buffer == "stack"]
+            for offset in (*gone, *self.pushed):
+                if offset < end:
+                    limb = self.memory.pop(("stack", offset), None)
+                    if limb is not None:
+                        self.left[offset] = limb
         self.depth = depth
         self.lowest = min(self.lowest, depth)

@@ -10,7 +10,7 @@ import copy
 
 from . import bus, turns
 from .branching import decided
-from .contract import Contract, Fault
+from .contract import DEEPEST, Contract, Fault
 from .encode import DecodeError, Instr
 from .forms import Atoms
 from .held import Event, Refused, Return, Split, Value
@@ -25,6 +25,7 @@ from .wiped import Wiped
 
 STEPS = 1_000_000  # instructions walked at most, in all cases together
 STEPS_BESIDE = 4096  # instructions that a case may take beside those for products
+KEPT = 1 << 21  # atoms and terms of their relations at most: some 400 MB; the largest kernel known has a quarter
 NESTED = 64  # calls that have not returned, at most
 
 
@@ -181,6 +182,8 @@ class Walk:
             or (state.given is not None and not self.lemmas.go_on())
         ):
             raise self.failure(at, f"no end after {min(self.steps, len(state.path))} instructions")
+        if self.atoms.kept + len(self.atoms.low) > KEPT:
+            raise self.failure(at, "more terms than this proof can hold")
 
     def turn(self, state: State, at: int) -> int:
         """Where the walk goes on from a place at which the code of a turn of a loop may begin, which is looked at like
@@ -262,11 +265,13 @@ class Walk:
             return
         if depth > 0:
             raise Refused("raises the stack pointer above its value at entry")
+        if depth < -DEEPEST:
+            raise Refused(f"takes more than {DEEPEST} limbs of stack")
         if depth != state.depth:
             state.move_stack(depth)
-        limit = depth - state.below()
-        if any(buffer == "stack" and offset <= limit for buffer, offset in state.memory):
+        if any(offset <= depth - state.below() and ("stack", offset) in state.memory for offset in state.pushed):
             raise Refused("writes below the stack pointer, where an interrupt may write too")
+        state.pushed.clear()
 
     def interrupts(self, state: State) -> bool:
         """Whether an interrupt may come right after the instruction that starts now.  One that turns interrupts on
