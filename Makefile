@@ -44,14 +44,14 @@ search-avr: $(VENV)/installed  # by chance, from a seed: docs/search.md; hours, 
 	$(BIN)/sqgen search --isa avr --method streamed-karatsuba --least 192 --most 352
 
 search-arm: $(VENV)/installed  # the same for Cortex-M; hours
-	$(BIN)/sqgen search --isa arm --method free-order --least 64 --most 384 --plans 12000
-	$(BIN)/sqgen search --isa arm --op mul --method free-order --least 64 --most 256 --plans 10000
 	$(BIN)/sqgen search --isa arm --method row-blocks --least 256 --most 1024 --plans 100
 	$(BIN)/sqgen search --isa arm --op mul --method row-blocks --least 256 --most 1024 --plans 100
 	$(BIN)/python -m sqgen.tune --isa arm --core cortex-m3 --method karatsuba-squaring --method karatsuba --least 64 --most 2048
 	$(BIN)/python -m sqgen.tune --isa arm --core cortex-m3 --method product-scanning --method rows --method sbd --least 64 --most 256
 	$(BIN)/python -m sqgen.tune --isa arm --core cortex-m3 --allow-variable-time --method karatsuba-squaring --method karatsuba --method product-scanning --least 64 --most 512
 	$(BIN)/pip install --quiet --editable '.[search]'
+	$(BIN)/python -m sqgen.isa.arm_free --op sqr --least 64 --most 512 --rounds 16 --steps 1500000
+	$(BIN)/python -m sqgen.isa.arm_free --op mul --least 64 --most 384 --rounds 16 --steps 1500000
 	$(BIN)/python -m sqgen.isa.arm_anneal --least 64 --most 128 --steps 1000000
 	$(BIN)/python -m sqgen.isa.arm_anneal --least 160 --most 256 --rounds 4 --steps 2000000
 

@@ -18,7 +18,7 @@ from .arm_digits import Limbs
 from .arm_values import Values, Walk
 
 TOGETHER = 2  # limbs that are loaded or stored at a time
-AT_A_TIME = 4  # limbs of a result between two changes of the chain, at most
+AT_A_TIME = 6  # limbs of a result between two changes of the chain, at most
 AT_ONCE = 8  # limbs of a difference that registers hold
 
 
@@ -92,27 +92,41 @@ class Carry:
 
     def __init__(self, values: Values, first: str, later: str) -> None:
         self.values, self.first, self.later = values, first, later
-        self.mask: int | None = None  # zero if the carry flag was set, else all ones
+        self.restored: tuple[int, str, int] | None = None  # what the carry is kept in; how it goes to the flag again
 
-    def combine(self, left: Limbs, right: Callable[[int], list[int]]) -> list[int]:
-        """The next limbs, those on the right fetched as they are wanted."""
+    def combine(
+        self, left: Limbs, right: Callable[[int], list[int]], end: Callable[[], None] | None = None
+    ) -> list[int]:
+        """The next limbs, those on the right fetched as they are wanted; with the carry at their end something else is
+        done than to keep it."""
         values, found = self.values, list[int]()
+        begins = self.restored is None
         with values.chain():
-            if self.mask is not None:
-                values.one("neg", self.mask)
+            if self.restored:
+                value, way, number = self.restored
+                values.one(way, value, number=number)
             for at in range(0, len(left), TOGETHER):
                 for pair in zip(left[at:], right(min(TOGETHER, len(left) - at)), strict=False):
-                    begins = self.mask is None and not found
-                    found.append(values.one(self.first if begins else self.later, *pair))
-            self.mask = values.one("mask")
+                    found.append(values.one(self.first if begins and not found else self.later, *pair))
+            (end or self.keep)()
         return found
+
+    def keep(self) -> None:
+        """The carry waits as a mask: zero if it is set, else all ones."""
+        self.restored = self.values.one("mask"), "neg", 0
+
+    def keep_number(self) -> int:
+        """It waits as a number."""
+        number = self.values.one("adc", self.values.zero, self.values.zero)
+        self.restored = number, "lsr", 1
+        return number
 
 
 class Recombination:
     """The last step.  `r` points at the result, M lies on top of the stack, from which it is taken.
 
     Some limbs are done at a time, whose chains hand the flag to each other: X, then W_lo + X, and less D; V, then
-    X + V, and less D; at the end what these carry goes to V.
+    X + V, and less D.  V is not stored: at the end what X carried goes to H_hi again, with what the other two carry.
     """
 
     def __init__(self, plan: Plan, r: int, values: Values, sign: int | None) -> None:
@@ -122,19 +136,19 @@ class Recombination:
         self.sign: int | None = None
         self.sums, self.wholes = Carry(values, "add", "adc"), Carry(values, "add", "adc")
         self.less = Carry(values, "sub", "sbc")
+        self.x_carry, self.rise, self.others = values.zero, values.zero, values.zero
         if sign is not None:
             self.sign = values.one("slot", number=sign)
             self.less = Carry(values, "adc", "adc")
             with values.chain():
                 values.one("lsr", self.sign, number=1)
-                self.less.mask = values.one("mask")
+                self.less.keep()
         for at, count in batches(self.half):
             self.lower(at, count)
         for at, count in batches(self.half):
             self.upper(at, count)
-        borrow = self.less.mask or values.zero
         for at, count in batches(self.above):
-            self.top(at, count, borrow)
+            self.top(at, count)
 
     def at(self, limbs: int) -> Walk:
         """A pointer to a limb of the result."""
@@ -143,42 +157,64 @@ class Recombination:
     def lower(self, at: int, count: int) -> None:
         """X goes to where H_lo was, and W_lo + X - D to where W_hi was."""
         high, other = self.at(self.half + at).load(count), self.at(2 * self.half + at)
-        x = self.sums.combine(high, other.load)
+        x = self.sums.combine(high, other.load, self.keep_x_carry if at + count == self.half else None)
         self.at(2 * self.half + at).store(x)
-        self.finish(at, x, self.at(at).load)
+        self.finish(at, x, self.at(at))
+
+    def keep_x_carry(self) -> None:
+        """It goes into V, and is wanted at the end again."""
+        self.x_carry = self.sums.keep_number()
 
     def upper(self, at: int, count: int) -> None:
-        """V stays where H_hi was, and X + V - D goes to where X was."""
-        values = self.values
+        """X + V - D goes to where X was."""
+        values, last = self.values, at + count == self.half
         there = max(0, min(count, self.above - at))
         limbs = self.at(3 * self.half + at).load(there) if there else []
         limbs += [values.zero] * (count - there)
-        v = self.sums.combine(limbs, lambda some: [values.zero] * some)
-        if there:
-            self.at(3 * self.half + at).store(v[:there])
-        self.finish(self.half + at, v, self.at(2 * self.half + at).load)
+        v = self.sums.combine(limbs, lambda some: [values.zero] * some, forget if last else None)
+        self.finish(self.half + at, v, self.at(2 * self.half + at), self.keep_rise if last else None)
 
-    def finish(self, at: int, limbs: Limbs, others: Callable[[int], list[int]]) -> None:
+    def finish(self, at: int, limbs: Limbs, others: Walk, end: Callable[[], None] | None = None) -> None:
         """Their sum, less D, to a place of the result, the middle ones counted from `half`."""
-        whole = self.wholes.combine(limbs, others)
-        self.at(self.half + at).store(self.less.combine(whole, self.middle))
+        whole = self.wholes.combine(limbs, others.load)
+        found = self.less.combine(whole, self.middle, end)
+        self.at(self.half + at).store(found)
 
     def middle(self, count: int) -> list[int]:
         """The next limbs of D, or if it is to be added or subtracted as a sign says, of what is added."""
         limbs = self.values.pop(count)
         return limbs if self.sign is None else [self.values.one("eor", limb, self.sign) for limb in limbs]
 
-    def top(self, at: int, count: int, borrow: int) -> None:
-        """The carries go to V: those of a sum, and the borrow."""
-        values, begin = self.values, self.at(3 * self.half + at)
-        limbs = begin.load(count)
+    def keep_rise(self) -> None:
+        """What goes to H_hi's first limb beside the carry of the sums, and to the others: without a sign X's carry less
+        one if there was a borrow; else X's carry, and then as the sign says."""
+        values = self.values
         if self.sign is None:
-            found = self.wholes.combine(limbs, lambda some: [borrow] * some)
+            self.rise = values.one("sbc", self.x_carry, values.zero)
+            self.others = values.one("mask")
         else:
+            self.rise = self.x_carry
+            self.less.keep()
+
+    def top(self, at: int, count: int) -> None:
+        """The carries go to H_hi, and H_hi to its place."""
+        limbs, last = self.at(3 * self.half + at).load(count), forget if at + count == self.above else None
+        added = [self.others if at or index else self.rise for index in range(count)]
+        found = self.wholes.combine(limbs, lambda some: taken(added, some), last)
+        if self.sign is not None:
             sign = self.sign
-            found = self.wholes.combine(limbs, lambda some: [values.zero] * some)
-            found = self.less.combine(found, lambda some: [sign] * some)
+            found = self.less.combine(found, lambda some: [sign] * some, last)
         self.at(3 * self.half + at).store(found)
+
+
+def forget() -> None:
+    """A carry is needed no more."""
+
+
+def taken(limbs: list[int], some: int) -> list[int]:
+    """The first of some limbs, which are taken from them."""
+    first, limbs[:] = limbs[:some], limbs[some:]
+    return first
 
 
 def batches(limbs: int) -> list[tuple[int, int]]:

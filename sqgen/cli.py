@@ -6,7 +6,6 @@ import io
 import os
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO, TypeVar
 
@@ -248,7 +247,7 @@ def prove(file: Path, isa: str, core: str | None, **asked: Any) -> None:
     chosen = which.core(core or which.default_core)
     chosen = which.at_any_time(chosen) if asked["allow_variable_time"] else chosen
     guarded = guarding.options(which, chosen, asked["parameters"])
-    what, chosen = replace(what, alone=guarded.alone), guarded.core
+    what, chosen = guarded.contract(what), guarded.core
     with progress.word(f"proving '{file}'"):
         code = objects.read(file, which, asked["symbol"])
         verdict = prove_bytes(code.image, what, chosen, code.entry, branches=asked["allow_branches"])

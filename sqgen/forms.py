@@ -55,6 +55,8 @@ class Atoms:
         self.depths: dict[int, int] = {}  # of limbs of absolute differences: how many of them lie in each other
         self.kept = 0  # terms of all relations
         self.in_vain = 0  # terms touched in looking for bounds and not finding them
+        self.before = 0  # atoms that there were when a limb of a buffer was first read, 0 if none was
+        self.foreign: set[int] = set()  # what a device holds that others may have used, who found nothing in it
 
     @property
     def small(self) -> int:

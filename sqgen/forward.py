@@ -69,6 +69,9 @@ class Machine:
         self.touched: list[Touch] = []  # by the instruction at hand
         self.written: set[int] = set()  # slots that it writes, in any case
         self.interruptible = True  # whether an interrupt may come right behind the instruction at hand
+        self.left: dict[int, Value] = {}  # on the stack, below its end
+        self.before = 0  # limbs that there were when one of a buffer was first read, 0 if none was
+        self.foreign: list[int] = []  # what a device holds that others may have used, who found nothing in it
         self.trace: Trace = []
         self.assumed = False
         self.conditions: tuple[tuple[str, int], ...] = ()  # of the next instructions: flag, value it must have
@@ -76,6 +79,7 @@ class Machine:
             self.point(registers, name)
             if name != "r":
                 self.memory.update({(name, k): self.unknown(isa.limb_bits) for k in range(length)})
+        self.operands = frozenset(limb for value in self.memory.values() for (limb,) in value.parts)
         self.stack_pointer = isa.stack_registers
         if isa.stack_pointer:
             self.point(self.stack_pointer, "stack")
@@ -84,6 +88,7 @@ class Machine:
         self.links: list[tuple[Sum, int, int | None]] = []
         if isa.abi.link:
             self.links.append((self.slots[isa.slots[isa.abi.link]].parts, self.stack_end(), None))
+        self.entry = list(self.slots)
         self.kept = {name: self.form(self.slots[isa.slots[name]]) for name in kept}
 
     def unknown(self, bits: int) -> Value:
@@ -207,6 +212,8 @@ class Machine:
         if self.bus and address.low == address.high:
             return self.again(self.bus.load(address.low, self))
         place = buffer, offset = self.place(address, "read")
+        if buffer != "stack":
+            self.before = self.before or len(self.limbs.ranges)
         if place not in self.memory or (buffer == "stack" and offset < self.stack_end()):
             raise Refused(f"reads {buffer}[{offset}], where nothing is known to be")
         return self.again(self.memory[place])
@@ -255,7 +262,9 @@ class Machine:
         self.interruptible = not flag or self.slots[self.isa.slots[flag]].high > 0
         if self.bus:
             for slot in self.bus.begin(instr, interruptible=self.interruptible):
+                clean = self.untouched(slot)
                 self.slots[slot] = self.unknown(self.isa.widths[slot])
+                self.foreign += [len(self.limbs.ranges) - 1] if clean else []
         if self.conditions:
             self.conditional(insn, instr.meaning(self.isa))
         else:
@@ -300,6 +309,7 @@ class Machine:
         if any(offset < end for offset in self.pushed):
             raise Refused("writes below the stack pointer")
         if end > self.end:
+            self.left.update((k, limb) for (name, k), limb in self.memory.items() if name == "stack" and k < end)
             self.memory = {(name, k): limb for (name, k), limb in self.memory.items() if name != "stack" or k >= end}
             self.returns = {offset: at for offset, at in self.returns.items() if offset >= end}
             self.sums.spend(len(self.memory))
@@ -399,6 +409,12 @@ class Machine:
         """Whether a register or flag may hold something else than at entry; or than zero, if it is not to be kept."""
         now = self.sums.combine((1, self.form(self.slots[self.isa.slots[name]])), (-1, self.kept.get(name, {})))
         return bool(self.sums.substitute(now, self.limbs.pivots))
+
+    def untouched(self, slot: int) -> bool:
+        """Whether a limb of a device holds what it held at entry, or nothing, or what others left who found that."""
+        value = self.slots[slot]
+        nothing = all(limb in self.foreign for monomial in value.parts for limb in monomial or (-1,))
+        return nothing or value is self.entry[slot]
 
     def number(self, buffer: str, length: int) -> Sum:
         """What the limbs of a buffer are as one number."""

@@ -16,6 +16,7 @@ from .encode import DecodeError
 from .forward import Machine, Refused
 from .forward_sums import Fork, Impossible, Sums, TooMuch
 from .forward_trace import Trace, accesses, path_of, safe, stack
+from .forward_wiped import Contents, remains
 from .table import Core
 from .timing import price
 
@@ -60,6 +61,7 @@ def _walked(machine: Machine) -> ForwardVerdict:
     """The outcome for all cases of a machine at the start."""
     waiting, paths, entry = [machine], dict[tuple[int, ...], None](), machine.at
     first: Trace | None = None
+    left: Contents = {}
     written: set[int] = set()
     ended = 0
     while waiting:
@@ -82,7 +84,7 @@ def _walked(machine: Machine) -> ForwardVerdict:
         first = first or machine.trace
         paths[path_of(machine.trace, entry)] = None
         written |= machine.written
-        if difference := _seen_apart(machine, first, entry):
+        if difference := _seen_apart(machine, first, entry) or _left(machine, left):
             return ForwardVerdict(False, difference, ended)
     if first is None:
         return ForwardVerdict(False, "no case ever occurs", 0)
@@ -118,3 +120,13 @@ def _seen_apart(machine: Machine, first: Trace, entry: int) -> str:
     paths = (path_of(trace, entry) for trace in (machine.trace, first))
     mine, its = (price(machine.isa, machine.core, machine.image, path, entry) for path in paths)
     return "" if mine.cycles == its.cycles else f"takes {mine.call} or {its.call} cycles, depending on the operands"
+
+
+def _left(machine: Machine, first: Contents) -> str:
+    """Where a case leaves what may be made from operands, if nothing of them is to be left; "" for nowhere.  `first` is
+    what the first one leaves, and is filled by that."""
+    found = remains(machine) if machine.contract.wiped else {}
+    if isinstance(found, str):
+        return f"what was made from operands may be left {found}"
+    where = next((name for name in found if first.setdefault(name, found[name]) != found[name]), "")
+    return f"what is left {where} depends on the operands" if where else ""

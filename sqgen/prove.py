@@ -96,6 +96,7 @@ class _Proof(Walk):
         for buffer in list(self.contract.buffers)[1:]:
             limbs = [self.atoms.new(0, (1 << self.isa.limb_bits) - 1) for _ in range(self.contract.limbs)]
             self.operands[buffer] = limbs
+            self.wiped.operands.update(limbs)
             memory.update({(buffer, index): {atom: 1} for index, atom in enumerate(limbs)})
         state = self.entered(slots, memory)
         held = {name: slots[self.isa.slots[name]] for name in self.isa.registers}
@@ -134,6 +135,8 @@ class _Proof(Walk):
             self.ending.result(state)
         except Wrong as wrong:
             raise self.failure(wrong.at, wrong.message, wrong.column) from None
+        if self.contract.wiped and (where := self.wiped.leftover(state)):
+            raise self.failure(at, f"what was made from operands may be left {where}")
 
     def same(self, first: State, other: State) -> None:
         """Where a run goes and what it accesses must not differ from case to case."""

@@ -41,6 +41,7 @@ class State:
     lowest: int = 0
     calls: list[Call] = field(default_factory=list)  # that have not returned
     links: tuple[tuple[int, int, int], ...] = ()  # of these, where there is a link register: its atom, depth, target
+    left: dict[int, Cell | None] = field(default_factory=dict)  # on the stack below its pointer; None: unknown
     conditions: tuple[tuple[str, int], ...] = ()  # of the next instructions: a flag, and the value it must have
     quiet: bool = False  # the instruction that is being executed leaves all flags as they are
     halfway: bool = False  # the stack pointer is half written
@@ -72,6 +73,7 @@ class State:
             self.lowest,
             list(self.calls),
             self.links,
+            {key: substitute(c, atom, value) if isinstance(c, dict) else c for key, c in self.left.items()},
             self.conditions,
             halfway=self.halfway,
             pushed=list(self.pushed),
@@ -313,6 +315,8 @@ class State:
 
     def cell(self, place: Place) -> Cell | None:
         """What is in memory, None where nothing was written; where all is unknown, an unknown limb."""
+        if place[0] != "stack":
+            self.atoms.before = self.atoms.before or len(self.atoms.low)
         if self.given is not None and place not in self.memory and place[0] != "stack":
             self.memory[place] = self.given[place] = {self.atoms.new(0, self.limb_top()): 1}
         return self.memory.get(place)
@@ -394,6 +398,8 @@ class State:
                 gone = [offset for buffer, offset in self.memory if buffer == "stack"]
             for offset in (*gone, *self.pushed):
                 if offset < end:
-                    self.memory.pop(("stack", offset), None)
+                    limb = self.memory.pop(("stack", offset), None)
+                    if limb is not None:
+                        self.left[offset] = limb
         self.depth = depth
         self.lowest = min(self.lowest, depth)

@@ -21,6 +21,7 @@ from .products import called, resumed, returned
 from .statements import Load, Store
 from .symbolic import State
 from .table import Core
+from .wiped import Wiped
 
 STEPS = 1_000_000  # instructions walked at most, in all cases together
 STEPS_BESIDE = 4096  # instructions that a case may take beside those for products
@@ -67,6 +68,7 @@ class Walk:
         self.isa = contract.isa
         octets = self.isa.limb_bits // 8
         self.atoms = Atoms(terms_per_product(octets) * contract.limbs**2)
+        self.wiped = Wiped(self.isa, self.atoms)
         self.bases: dict[int, str] = {}
         self.initial: list[Value] = []
         self.steps = 0
@@ -89,6 +91,8 @@ class Walk:
         devices = (name for device in self.isa.devices.values() for name in device.slots)
         for name in (*self.isa.registers, *self.isa.special, *devices):
             slots[self.isa.slots[name]] = {self.atoms.new(0, limb_top): 1}
+        for name in self.isa.flags if self.contract.wiped else ():  # they may stay as they are
+            slots[self.isa.slots[name]] = {self.atoms.new(0, 1): 1}
         if self.isa.interrupt_enable:
             slots[self.isa.slots[self.isa.interrupt_enable]] = {self.atoms.new(0, 1, True): 1}
         return slots
@@ -197,7 +201,10 @@ class Walk:
     def tick(self, devices: bus.Bus, state: State, instr: Instr) -> None:
         """An instruction begins: what an interrupt may have done to the devices is done."""
         for slot in devices.begin(instr, interruptible=self.interrupts(state)):
-            state.slots[slot] = {self.atoms.new(0, state.limb_top()): 1}
+            before, unknown = state.slots[slot], self.atoms.new(0, state.limb_top())
+            if before is self.initial[slot] or self.wiped.nothing(before):
+                self.atoms.foreign.add(unknown)
+            state.slots[slot] = {unknown: 1}
 
     def allowed(self, instr: Instr) -> None:
         """Raises Refused for an instruction that must not occur, wherever it does."""
