@@ -25,7 +25,7 @@ from .wiped import Wiped
 
 STEPS = 1_000_000  # instructions walked at most, in all cases together
 STEPS_BESIDE = 4096  # instructions that a case may take beside those for products
-KEPT = 1 << 21  # atoms and terms of their relations at most: some 400 MB; the largest kernel known has a quarter
+KEPT = 1 << 21  # atoms and terms of their relations at most: some 400 MB; the largest kernel measured has a twentieth
 NESTED = 64  # calls that have not returned, at most
 
 
