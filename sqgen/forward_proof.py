@@ -52,7 +52,7 @@ def prove_forward(
     """
     sums = Sums()
     first = _walked(Machine(image, contract, core, entry, sums, branches=branches))
-    if first.proved:
+    if first.proved or sums.spent:
         return first
     return _walked(Machine(image, contract, core, entry, sums, masks=True, branches=branches))
 

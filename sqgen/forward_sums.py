@@ -55,6 +55,11 @@ class Sums:
     def __init__(self, left: int = MOST_WORK, kept: int = MOST_KEPT) -> None:
         self.left, self.kept = left, kept
 
+    @property
+    def spent(self) -> bool:
+        """Whether nothing is left."""
+        return min(self.left, self.kept) < 0
+
     def spend(self, terms: int) -> None:
         """Something else takes as much as to add up so many terms.  Raises TooMuch."""
         self.left -= terms
@@ -69,7 +74,7 @@ class Sums:
             for monomial, coefficient in form.items():
                 total[monomial] = total.get(monomial, 0) + factor * coefficient
         found = {monomial: coefficient for monomial, coefficient in total.items() if coefficient}
-        if len(found) > MOST_TERMS or min(self.left, self.kept) < 0:
+        if len(found) > MOST_TERMS or self.spent:
             raise TooMuch
         return found
 
