@@ -15,7 +15,7 @@ BIN    := $(VENV)/bin
 LOCK   := --quiet --upgrade --universal --python-version 3.11 --generate-hashes --custom-compile-command 'make lock'
 APT    := gcc libc6-dev gcc-avr avr-libc binutils-avr libsimavr-dev libelf-dev qemu-system-misc binutils-arm-none-eabi qemu-system-arm mspdebug
 
-.PHONY: run test sim answers search-avr search-arm results pictures mutate hostile trust sweep reproduce matrix clean
+.PHONY: run test sim answers search-avr search-arm results pictures mutate fuzz hostile trust sweep reproduce matrix clean
 
 run: $(VENV)/installed
 	$(BIN)/sqgen --isa avr --bits 192 --method sbd
@@ -46,14 +46,14 @@ search-avr: $(VENV)/installed  # by chance, from a seed: docs/search.md; hours, 
 	$(BIN)/sqgen search --isa avr --method streamed-karatsuba --least 192 --most 352
 
 search-arm: $(VENV)/installed  # the same for Cortex-M; hours
-	$(BIN)/sqgen search --isa arm --method free-order --least 64 --most 384 --plans 12000
-	$(BIN)/sqgen search --isa arm --op mul --method free-order --least 64 --most 256 --plans 10000
 	$(BIN)/sqgen search --isa arm --method row-blocks --least 256 --most 1024 --plans 100
 	$(BIN)/sqgen search --isa arm --op mul --method row-blocks --least 256 --most 1024 --plans 100
 	$(BIN)/python -m sqgen.tune --isa arm --core cortex-m3 --method karatsuba-squaring --method karatsuba --least 64 --most 2048
 	$(BIN)/python -m sqgen.tune --isa arm --core cortex-m3 --method product-scanning --method rows --method sbd --least 64 --most 256
 	$(BIN)/python -m sqgen.tune --isa arm --core cortex-m3 --allow-variable-time --method karatsuba-squaring --method karatsuba --method product-scanning --least 64 --most 512
 	$(BIN)/pip install --quiet --editable '.[search]'
+	$(BIN)/python -m sqgen.isa.arm_free --op sqr --least 64 --most 512 --rounds 16 --steps 1500000
+	$(BIN)/python -m sqgen.isa.arm_free --op mul --least 64 --most 384 --rounds 16 --steps 1500000
 	$(BIN)/python -m sqgen.isa.arm_anneal --least 64 --most 128 --steps 1000000
 	$(BIN)/python -m sqgen.isa.arm_anneal --least 160 --most 256 --rounds 4 --steps 2000000
 
@@ -81,6 +81,11 @@ mutate: $(VENV)/tested-with packages  # every change of an instruction, of many 
 	$(BIN)/python tools/mutate.py
 	$(BIN)/python tools/mutate_tables.py
 	$(BIN)/python -m pytest -n auto -m mutate
+
+# FUZZ: options of tools/fuzz.py, such as --isa avr --command prove --seconds 600.
+fuzz: $(VENV)/tested-with packages  # damaged kernels for prove, verify and check, a minute for each and each instruction set
+	$(BIN)/pip install --quiet --editable '.[fuzz]'
+	$(BIN)/python tools/fuzz.py $(FUZZ)
 
 sweep: $(VENV)/tested-with packages  # every method at every size up to 256 bits; takes minutes
 	$(BIN)/python -m pytest -n auto -m sweep

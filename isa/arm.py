@@ -22,8 +22,9 @@ from .arm_calls import Calls
 from .arm_halves import Halves, Limb, Way, Whole
 from .arm_inline import Inline
 from .arm_sums import FRAME, POINTERS, InResult, OnStack
+from .arm_wipe import wipe
 
-__all__ = ["NEEDS", "address", "floor", "forms", "frame", "lower", "preferred", "starts"]
+__all__ = ["NEEDS", "address", "floor", "forms", "frame", "lower", "preferred", "starts", "wipe"]
 
 NEEDS = ()
 LONG = "umaal"  # what cores have on which word balance is possible

@@ -85,9 +85,7 @@ class Words:
         mine = self.words.get(column)
         if mine is None:
             self.words[column] = word
-            if carry:
-                more(self.build, word, None, carry)
-            return None
+            return more(self.build, word, None, carry) if carry else None
         return more(self.build, mine, word, carry)
 
     def add_products(self, parked: Sequence[Parked]) -> None:

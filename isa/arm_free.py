@@ -40,7 +40,7 @@ from .arm_words import Sheet, board, sheet
 ISA, CORE, METHOD = "arm", "cortex-m4", "free-order"
 LIMB_BITS = 32
 REGISTERS = {"sqr": 11, "mul": 10}  # beside the pointers
-HOT, WARM, COLD = 2.0, 0.6, 0.12  # cycles that a step may lose: at first, at first where much is known, at last
+HOT, WARM, COLD = 0.8, 0.5, 0.12  # cycles that a step may lose: at first, at first where much is known, at last
 FAR = 10  # places that a word is moved by most changes
 ANYWHERE, TWICE = 20, 3  # of 100 changes: those that move a word to any place; those that change how a cell is added
 KEPT = 16  # of the best orders of a round: the last ones are compiled

@@ -15,8 +15,9 @@ from sqgen.table import Core, Isa
 
 from .avr_address import address
 from .avr_parts import Module
+from .avr_wipe import wipe
 
-__all__ = ["NEEDS", "address", "floor", "forms", "frame", "lower", "preferred", "starts"]
+__all__ = ["NEEDS", "address", "floor", "forms", "frame", "lower", "preferred", "starts", "wipe"]
 
 NEEDS = ("mul", "movw")
 

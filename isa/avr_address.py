@@ -108,7 +108,7 @@ class _Addressing:
         """Give the frame back, by way of its own pointer: limbs may be left in all other registers."""
         if not self.frame:
             return []
-        return [*self.walkers[SPILLED].to(self.frame - 1, op), *_set_stack_pointer(self.walkers[SPILLED].pointer)]
+        return [*self.walkers[SPILLED].to(self.frame - 1, op), *set_stack_pointer(self.walkers[SPILLED].pointer)]
 
     def look(self, index: int, op: Op) -> list[Op]:
         return stack_pointer_to("Y", op.heading)
@@ -227,10 +227,10 @@ def stack_pointer_to(pointer: str, heading: str = "") -> list[Op]:
 
 def _reserve(size: int, op: Op) -> list[Op]:
     """Lower the stack pointer by `size` bytes."""
-    return [*stack_pointer_to("scratch", op.heading), *moves("scratch", -size), *_set_stack_pointer("scratch")]
+    return [*stack_pointer_to("scratch", op.heading), *moves("scratch", -size), *set_stack_pointer("scratch")]
 
 
-def _set_stack_pointer(pointer: str) -> list[Op]:
+def set_stack_pointer(pointer: str) -> list[Op]:
     """Write the stack pointer, with interrupts off while it is half written."""
     low, high = POINTERS.get(pointer, SCRATCH)
     return [

@@ -26,8 +26,9 @@ from .msp430_rows import SUMS, in_rows, rows
 from .msp430_square import squares
 from .msp430_streamed import in_one, streamed
 from .msp430_wide import wide
+from .msp430_wipe import wipe
 
-__all__ = ["NEEDS", "address", "floor", "forms", "frame", "lower", "preferred", "starts"]
+__all__ = ["NEEDS", "address", "floor", "forms", "frame", "lower", "preferred", "starts", "wipe"]
 
 NEEDS = ()
 WIDE = "mpy32"  # the multiplier that words of two limbs are for

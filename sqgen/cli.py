@@ -6,7 +6,6 @@ import io
 import os
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO, TypeVar
 
@@ -248,16 +247,16 @@ def prove(file: Path, isa: str, core: str | None, **asked: Any) -> None:
     chosen = which.core(core or which.default_core)
     chosen = which.at_any_time(chosen) if asked["allow_variable_time"] else chosen
     guarded = guarding.options(which, chosen, asked["parameters"])
-    what, chosen = replace(what, alone=guarded.alone), guarded.core
-    code = objects.read(file, which, asked["symbol"])
+    what, chosen = guarded.contract(what), guarded.core
     with progress.word(f"proving '{file}'"):
+        code = objects.read(file, which, asked["symbol"])
         verdict = prove_bytes(code.image, what, chosen, code.entry, branches=asked["allow_branches"])
-    objects.require_linked(file, which, code, verdict.path)
-    if verdict.fault:
-        from .interpret import counterexample  # noqa: PLC0415
+        objects.require_linked(file, which, code, {at for path in (verdict.path, *verdict.others) for at in path})
+        if verdict.fault:
+            from .interpret import counterexample  # noqa: PLC0415
 
-        example = counterexample(code.image, what, chosen, code.entry)
-        raise UserError(report.refusal(code.symbol, verdict, example), Exit.UNPROVED)
+            example = counterexample(code.image, what, chosen, code.entry)
+            raise UserError(report.refusal(code.symbol, verdict, example), Exit.UNPROVED)
     _print(report.proof_table(code, verdict, chosen))
 
 
@@ -276,10 +275,12 @@ def check(file: Path, runs: int, allow_branches: bool, **given: Any) -> None:
     Values on structured and random operands, cycles, stack, registers, memory around the buffers, and all again with
     an interrupt before every instruction.
     """
-    from . import report  # noqa: PLC0415
+    from . import progress, report  # noqa: PLC0415
     from .judging import judge  # noqa: PLC0415
 
-    _print(report.check_table(judge(file, given, runs, branches=allow_branches)))
+    with progress.word(f"running '{file}'"):
+        found = judge(file, given, runs, branches=allow_branches)
+    _print(report.check_table(found))
 
 
 @cli.command()

@@ -7,7 +7,7 @@ import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from . import allocate, frame, methods
+from . import allocate, frame, methods, wiping
 from .code import Code, Function, Label, Op, check_flags
 from .encode import EncodeError, Instr, assemble
 from .errors import Exit, UserError
@@ -61,9 +61,10 @@ def compile_plan(
     reserve: Sequence[str] = (),
     *,
     alone: bool = False,
+    wiped: bool = False,
 ) -> Compiled:
     """Bytes for a plan on a core, or the default one, not yet proved.  For the goal `speed` saved registers are free;
-    those to `reserve` are left alone.  `alone`: as the contract has it.
+    those to `reserve` are left alone.  `alone`, `wiped`: as the contract has it.
 
     Raises PressureError where the registers do not suffice, UserError for parts that the instruction set's idioms
     cannot form, or that lie too far apart.
@@ -84,17 +85,29 @@ def compile_plan(
     written = frame.written([op for function in registers.functions for op in function.ops], isa)
     if taken := [register for register in written if register in reserve]:
         raise UserError(f"method '{plan.method}' cannot leave {', '.join(taken)} alone; take another one", Exit.LIMITS)
-    before, after = rules.frame([register for register in written if register in isa.abi.saved], core, alone=alone)
-    entry, *others = registers.functions
-    framed = replace(entry, ops=(*before, *entry.ops, *after))
-    lines = layout([framed, *others], isa)
+    compiled = framed(Compiled(plan, isa, code, registers, written, (), b"", alone), core, ())
+    return framed(compiled, core, wiping.ops(compiled, core)) if wiped else compiled
+
+
+def framed(compiled: Compiled, core: Core, last: Sequence[Op]) -> Compiled:
+    """The same with lines and bytes: what the ABI wants saved is saved before the body, and restored behind its `last`
+    operations, which need no register saved.
+
+    Raises UserError where jumps do not reach.
+    """
+    isa, plan = compiled.isa, compiled.plan
+    saved = [register for register in compiled.written if register in isa.abi.saved]
+    before, after = idioms(isa).frame(saved, core, alone=compiled.alone)
+    entry, *others = compiled.registers.functions
+    lines = layout([replace(entry, ops=(*before, *entry.ops, *last, *after)), *others], isa)
     try:
         image = assemble([line.instr for line in lines])
     except EncodeError as error:
         raise UserError(
             f"the parts of {plan.method} lie too far apart: {error}; choose more levels", Exit.LIMITS
         ) from None
-    return Compiled(plan, isa, code, registers, written, lines, image, alone)
+    changed = {*compiled.written, *frame.written(last, isa)}
+    return replace(compiled, written=tuple(name for name in isa.registers if name in changed), lines=lines, image=image)
 
 
 def finish(rules: Idioms, functions: Sequence[Function], isa: Isa) -> Code:

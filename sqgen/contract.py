@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from .errors import UserError
 from .table import Isa
 
+DEEPEST = 1 << 13  # limbs of stack that a kernel may take at most
 SMALLEST = 16  # bits: fewer take an instruction or two anywhere
 OPS = ("sqr", "mul")
 
@@ -17,13 +18,15 @@ class Contract:
     """result = a * b, or a * a: `limbs` limbs each, least significant first, the result twice as long.
 
     Arguments are pointers, result first, by the instruction set's ABI.  `alone`: the caller sees to it that no
-    interrupt handler uses the core's devices.
+    interrupt handler uses the core's devices; `wiped`: on return nothing made from operands is left on the stack, in
+    registers, flags or devices.
     """
 
     op: str
     limbs: int
     isa: Isa
     alone: bool = False
+    wiped: bool = False
 
     @property
     def buffers(self) -> dict[str, int]:

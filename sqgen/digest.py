@@ -45,6 +45,7 @@ def proof_digest(
         **({"paths": paths} if paths > 1 else {}),
         **({"variable": list(variable)} if variable else {}),
         **({"alone": True} if contract.alone else {}),
+        **({"wiped": True} if contract.wiped else {}),
         **({"devices": dict(core.devices)} if moved(contract, core) else {}),
     }
     return hashlib.sha256(json.dumps(statement, sort_keys=True).encode()).hexdigest()

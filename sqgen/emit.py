@@ -52,6 +52,7 @@ def manifest(kernel: Kernel) -> dict[str, Any]:
         "interrupts_off": kernel.interrupts_off,
         "aliasing": {name: ranges(safe) for name, safe in kernel.verdict.overlap.items()},
         "clobbers": list(kernel.clobbers),
+        "residue": kernel.residue.claim,
         "constant_time": not kernel.variable,
         "branches": kernel.verdict.branches,
         "proof": {"digest": kernel.digest, "cases": kernel.verdict.cases, "abi": contract.isa.abi.name},
@@ -88,6 +89,15 @@ def aliasing(kernel: Kernel) -> list[str]:
     return lines
 
 
+def left(kernel: Kernel) -> str:
+    """What the operands leave behind, as a sentence."""
+    spec = kernel.spec
+    if spec.contract.wiped:
+        devices = "".join(f", {spec.contract.isa.devices[name].title}" for name in spec.core.devices)
+        return f"nothing made from operands: what it changes of the stack, registers, flags{devices} is cleared"
+    return kernel.residue.text() + ("" if kernel.residue.nothing else "; wipe=1 clears it")
+
+
 def facts(kernel: Kernel) -> dict[str, Any]:
     """Everything that the templates show."""
     spec, contract = kernel.spec, kernel.spec.contract
@@ -116,6 +126,7 @@ def facts(kernel: Kernel) -> dict[str, Any]:
         "abi": isa.abi.name,
         "aliasing": aliasing(kernel),
         "clobbers": ", ".join(kernel.clobbers),
+        "left": textwrap.wrap(left(kernel), WIDTH),
         "stack": kernel.verdict.stack,
         "return_address": spec.core.pc_limbs * isa.limb_bits // 8,
         "bytes": kernel.size,

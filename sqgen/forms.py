@@ -53,7 +53,10 @@ class Atoms:
         self.unmultiplied = 0  # atoms that there were when it first multiplied, 0 if it has not
         self.dropped: set[int] = set()  # carries that the code takes for nothing
         self.depths: dict[int, int] = {}  # of limbs of absolute differences: how many of them lie in each other
+        self.kept = 0  # terms of all relations
         self.in_vain = 0  # terms touched in looking for bounds and not finding them
+        self.before = 0  # atoms that there were when a limb of a buffer was first read, 0 if none was
+        self.foreign: set[int] = set()  # what a device holds that others may have used, who found nothing in it
 
     @property
     def small(self) -> int:
@@ -73,6 +76,7 @@ class Atoms:
     def define(self, digits: Sequence[int], weights: Sequence[int], form: Form) -> None:
         """Digits, the lowest first, each times its weight, sum to the form: the lowest has weight 1."""
         lowest = digits[0]
+        self.kept += len(form)
         self.relation[digits[-1]] = self.relation[lowest] = Relation(tuple(digits), tuple(weights), form)
         rest = dict(form)
         for digit, weight in zip(digits[1:], weights[1:], strict=True):

@@ -22,7 +22,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 
 from .bus import Bus, connect
-from .contract import Contract
+from .contract import DEEPEST, Contract
 from .encode import Instr, decode
 from .forward_bits import logic
 from .forward_sums import UNIT, Fork, Impossible, Limbs, Sum, Sums, Value
@@ -30,6 +30,7 @@ from .forward_trace import Touch, Trace
 from .meaning import Meaning
 from .table import Core, Insn
 
+STEP = 64  # terms added up that take as long as an instruction: half a million are followed at most, in all cases
 Place = tuple[str, int]  # a buffer and an offset in limbs
 
 
@@ -64,9 +65,13 @@ class Machine:
         self.bus = connect(isa, core, alone=contract.alone)
         self.returns: dict[int, int] = {}  # where the stack ends after a call -> where its return address leads
         self.pushed: list[int] = []  # offsets in the stack that it writes
+        self.end = 0  # where the stack ended behind the latest instruction
         self.touched: list[Touch] = []  # by the instruction at hand
         self.written: set[int] = set()  # slots that it writes, in any case
         self.interruptible = True  # whether an interrupt may come right behind the instruction at hand
+        self.left: dict[int, Value] = {}  # on the stack, below its end
+        self.before = 0  # limbs that there were when one of a buffer was first read, 0 if none was
+        self.foreign: list[int] = []  # what a device holds that others may have used, who found nothing in it
         self.trace: Trace = []
         self.assumed = False
         self.conditions: tuple[tuple[str, int], ...] = ()  # of the next instructions: flag, value it must have
@@ -74,6 +79,7 @@ class Machine:
             self.point(registers, name)
             if name != "r":
                 self.memory.update({(name, k): self.unknown(isa.limb_bits) for k in range(length)})
+        self.operands = frozenset(limb for value in self.memory.values() for (limb,) in value.parts)
         self.stack_pointer = isa.stack_registers
         if isa.stack_pointer:
             self.point(self.stack_pointer, "stack")
@@ -82,6 +88,7 @@ class Machine:
         self.links: list[tuple[Sum, int, int | None]] = []
         if isa.abi.link:
             self.links.append((self.slots[isa.slots[isa.abi.link]].parts, self.stack_end(), None))
+        self.entry = list(self.slots)
         self.kept = {name: self.form(self.slots[isa.slots[name]]) for name in kept}
 
     def unknown(self, bits: int) -> Value:
@@ -108,7 +115,9 @@ class Machine:
         return self.linear([(1 << (width * k), self.read(self.isa.slots[name])) for k, name in enumerate(registers)])
 
     def cases(self, bit: int) -> Iterator[Machine]:
-        """Two copies of the machine, one for each value of a bit, if it can have it."""
+        """Two copies of the machine, one for each value of a bit, if it can have it.  Raises TooMuch."""
+        held = (*vars(self).values(), *vars(self.limbs).values())
+        self.sums.spend(sum(len(thing) for thing in held if isinstance(thing, dict | list)))
         for number in (0, 1):
             twin = copy.copy(self)
             twin.limbs, twin.assumed = copy.copy(self.limbs), True
@@ -203,6 +212,8 @@ class Machine:
         if self.bus and address.low == address.high:
             return self.again(self.bus.load(address.low, self))
         place = buffer, offset = self.place(address, "read")
+        if buffer != "stack":
+            self.before = self.before or len(self.limbs.ranges)
         if place not in self.memory or (buffer == "stack" and offset < self.stack_end()):
             raise Refused(f"reads {buffer}[{offset}], where nothing is known to be")
         return self.again(self.memory[place])
@@ -213,6 +224,8 @@ class Machine:
             return
         place = buffer, offset = self.place(address, "write")
         used = any(end <= offset < end + self.core.pc_limbs for end in self.returns)
+        if offset < -DEEPEST:
+            raise Refused(f"takes more than {DEEPEST} limbs of stack")
         if buffer == "stack" and offset < self.isa.stack_free and not used:
             self.pushed.append(offset)
         elif buffer != "r" or not 0 <= offset < self.contract.buffers["r"]:
@@ -230,12 +243,13 @@ class Machine:
             raise Refused(f"{self.core.name} has no {instr.insn.name}, or its time depends on operands")
         if len(self.trace) > 1000 + 100 * self.contract.limbs**2:  # a slow loop takes about 20 for each pair of limbs
             raise Refused("no end in sight")
-        before = list(self.slots), self.memory, list(self.links), self.conditions, copy.copy(self.bus)
+        self.sums.spend(STEP)
+        before = list(self.slots), self.memory, list(self.links), self.conditions, copy.copy(self.bus), self.end
         self.pushed, self.touched = [], []
         try:
             following = self.execute(instr)
         except Fork:
-            self.slots, self.memory, self.links, self.conditions, self.bus = before
+            self.slots, self.memory, self.links, self.conditions, self.bus, self.end = before
             raise
         self.trace.append((self.at, self.touched))
         self.at = following or 0
@@ -248,7 +262,9 @@ class Machine:
         self.interruptible = not flag or self.slots[self.isa.slots[flag]].high > 0
         if self.bus:
             for slot in self.bus.begin(instr, interruptible=self.interruptible):
+                clean = self.untouched(slot)
                 self.slots[slot] = self.unknown(self.isa.widths[slot])
+                self.foreign += [len(self.limbs.ranges) - 1] if clean else []
         if self.conditions:
             self.conditional(insn, instr.meaning(self.isa))
         else:
@@ -292,8 +308,12 @@ class Machine:
             return  # until the other half is written, too, the stack cannot be used
         if any(offset < end for offset in self.pushed):
             raise Refused("writes below the stack pointer")
-        self.memory = {(name, k): limb for (name, k), limb in self.memory.items() if name != "stack" or k >= end}
-        self.returns = {offset: at for offset, at in self.returns.items() if offset >= end}
+        if end > self.end:
+            self.left.update((k, limb) for (name, k), limb in self.memory.items() if name == "stack" and k < end)
+            self.memory = {(name, k): limb for (name, k), limb in self.memory.items() if name != "stack" or k >= end}
+            self.returns = {offset: at for offset, at in self.returns.items() if offset >= end}
+            self.sums.spend(len(self.memory))
+        self.end = end
 
     def move_stack(self, limbs: int) -> None:
         moved = self.linear([(1, self.wide(self.stack_pointer)), (limbs * self.limb_bytes, self.constant(1))])
@@ -389,6 +409,12 @@ class Machine:
         """Whether a register or flag may hold something else than at entry; or than zero, if it is not to be kept."""
         now = self.sums.combine((1, self.form(self.slots[self.isa.slots[name]])), (-1, self.kept.get(name, {})))
         return bool(self.sums.substitute(now, self.limbs.pivots))
+
+    def untouched(self, slot: int) -> bool:
+        """Whether a limb of a device holds what it held at entry, or nothing, or what others left who found that."""
+        value = self.slots[slot]
+        nothing = all(limb in self.foreign for monomial in value.parts for limb in monomial or (-1,))
+        return nothing or value is self.entry[slot]
 
     def number(self, buffer: str, length: int) -> Sum:
         """What the limbs of a buffer are as one number."""

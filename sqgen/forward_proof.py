@@ -16,6 +16,7 @@ from .encode import DecodeError
 from .forward import Machine, Refused
 from .forward_sums import Fork, Impossible, Sums, TooMuch
 from .forward_trace import Trace, accesses, path_of, safe, stack
+from .forward_wiped import Contents, remains
 from .table import Core
 from .timing import price
 
@@ -51,47 +52,62 @@ def prove_forward(
     """
     sums = Sums()
     first = _walked(Machine(image, contract, core, entry, sums, branches=branches))
-    if first.proved:
+    if first.proved or sums.spent:
         return first
     return _walked(Machine(image, contract, core, entry, sums, masks=True, branches=branches))
 
 
 def _walked(machine: Machine) -> ForwardVerdict:
     """The outcome for all cases of a machine at the start."""
-    waiting, ended, entry = [machine], list[Trace](), machine.at
+    waiting, paths, entry = [machine], dict[tuple[int, ...], None](), machine.at
+    first: Trace | None = None
+    left: Contents = {}
     written: set[int] = set()
+    ended = 0
     while waiting:
         machine = waiting.pop()
         try:
-            while machine.step():
-                pass
-        except Fork as fork:
-            waiting += machine.cases(*fork.args)
-            if len(waiting) + len(ended) > MOST_CASES:
-                return ForwardVerdict(False, "too many cases", len(ended))
+            cases = _followed(machine)
         except Impossible:
             if not machine.assumed:
-                return ForwardVerdict(False, f"0x{machine.at:04x}: ranges contradict each other", len(ended))
+                return ForwardVerdict(False, f"0x{machine.at:04x}: ranges contradict each other", ended)
+            continue
         except (Refused, DecodeError, Misuse, TooMuch) as error:
             why = error.args[0] if error.args else "more terms than this proof can hold"
-            return ForwardVerdict(False, f"0x{machine.at:04x}: {why}", len(ended))
-        else:
-            ended.append(machine.trace)
-            written |= machine.written
-            if difference := _seen_apart(machine, ended[0], entry):
-                return ForwardVerdict(False, difference, len(ended))
-    if not ended:
+            return ForwardVerdict(False, f"0x{machine.at:04x}: {why}", ended)
+        if cases is not None:
+            waiting += cases
+            if len(waiting) + ended > MOST_CASES:
+                return ForwardVerdict(False, "too many cases", ended)
+            continue
+        ended += 1
+        first = first or machine.trace
+        paths[path_of(machine.trace, entry)] = None
+        written |= machine.written
+        if difference := _seen_apart(machine, first, entry) or _left(machine, left):
+            return ForwardVerdict(False, difference, ended)
+    if first is None:
         return ForwardVerdict(False, "no case ever occurs", 0)
     isa = machine.isa
     return ForwardVerdict(
         True,
         "",
-        len(ended),
-        tuple(dict.fromkeys(path_of(trace, entry) for trace in ended)),
-        stack(ended[0], machine.limb_bytes),
-        {name: tuple(safe(machine.contract, ended[0], name)) for name in machine.contract.buffers if name != "r"},
+        ended,
+        tuple(paths),
+        stack(first, machine.limb_bytes),
+        {name: tuple(safe(machine.contract, first, name)) for name in machine.contract.buffers if name != "r"},
         tuple(name for name in isa.registers if isa.slots[name] in written),
     )
+
+
+def _followed(machine: Machine) -> list[Machine] | None:
+    """Walk on to the end; the cases that are to be walked instead where a bit must be known."""
+    try:
+        while machine.step():
+            pass
+    except Fork as fork:
+        return list(machine.cases(*fork.args))
+    return None
 
 
 def _seen_apart(machine: Machine, first: Trace, entry: int) -> str:
@@ -104,3 +120,13 @@ def _seen_apart(machine: Machine, first: Trace, entry: int) -> str:
     paths = (path_of(trace, entry) for trace in (machine.trace, first))
     mine, its = (price(machine.isa, machine.core, machine.image, path, entry) for path in paths)
     return "" if mine.cycles == its.cycles else f"takes {mine.call} or {its.call} cycles, depending on the operands"
+
+
+def _left(machine: Machine, first: Contents) -> str:
+    """Where a case leaves what may be made from operands, if nothing of them is to be left; "" for nowhere.  `first` is
+    what the first one leaves, and is filled by that."""
+    found = remains(machine) if machine.contract.wiped else {}
+    if isinstance(found, str):
+        return f"what was made from operands may be left {found}"
+    where = next((name for name in found if first.setdefault(name, found[name]) != found[name]), "")
+    return f"what is left {where} depends on the operands" if where else ""

@@ -55,6 +55,17 @@ class Sums:
     def __init__(self, left: int = MOST_WORK, kept: int = MOST_KEPT) -> None:
         self.left, self.kept = left, kept
 
+    @property
+    def spent(self) -> bool:
+        """Whether nothing is left."""
+        return min(self.left, self.kept) < 0
+
+    def spend(self, terms: int) -> None:
+        """Something else takes as much as to add up so many terms.  Raises TooMuch."""
+        self.left -= terms
+        if self.left < 0:
+            raise TooMuch
+
     def combine(self, *terms: tuple[Fraction | int, Sum]) -> Sum:
         """The sum of factor * sum.  Raises TooMuch."""
         total: dict[Monomial, Fraction | int] = {}
@@ -63,7 +74,7 @@ class Sums:
             for monomial, coefficient in form.items():
                 total[monomial] = total.get(monomial, 0) + factor * coefficient
         found = {monomial: coefficient for monomial, coefficient in total.items() if coefficient}
-        if len(found) > MOST_TERMS or min(self.left, self.kept) < 0:
+        if len(found) > MOST_TERMS or self.spent:
             raise TooMuch
         return found
 
@@ -108,11 +119,10 @@ class Limbs:
         if form is not None:
             self.forms[len(self.ranges) - 1] = form
             self.sums.kept -= len(form)
-            if any(
-                max(factor.numerator.bit_length(), factor.denominator.bit_length()) > self.longest
-                for factor in form.values()
-            ):
+            bits = [max(factor.numerator.bit_length(), factor.denominator.bit_length()) for factor in form.values()]
+            if max(bits, default=0) > self.longest:
                 raise TooMuch
+            self.sums.spend(sum(max(0, each - self.longest // 4) for each in bits))  # long ones take long
         return len(self.ranges) - 1
 
     def value(self, parts: Sum, low: int, high: int) -> Value:

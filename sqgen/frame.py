@@ -14,8 +14,10 @@ from .table import Core, Insn, Isa
 NOTHING = 2.0**-10  # of a cycle; all such sums are exact
 
 
-def written(ops: Sequence[Op], isa: Isa) -> tuple[str, ...]:
-    """Registers that the operations write, in register order; a call writes the link register."""
+def written(ops: Sequence[Op], isa: Isa, *, special: bool = False) -> tuple[str, ...]:
+    """Registers that the operations write, in register order; a call writes the link register.  `special`: those that
+    few instructions know, too, but for the stack pointer."""
+    among = {*isa.registers, *(isa.special if special else ())} - {*isa.stack_registers}
     names = {slot: name for name, slot in isa.slots.items()}
     found: set[int] = set()
     for op in ops:
@@ -30,7 +32,7 @@ def written(ops: Sequence[Op], isa: Isa) -> tuple[str, ...]:
         places = instr.places(isa)
         for name in outputs(instr.insn):
             found.update(places[name])
-    return tuple(names[slot] for slot in sorted(found) if names[slot] in isa.registers)
+    return tuple(names[slot] for slot in sorted(found) if names[slot] in among)
 
 
 def prices(isa: Isa, goal: str, core: Core | None = None) -> dict[str, float]:

@@ -1,5 +1,8 @@
-"""Options that go with every method on a core with devices: who keeps interrupt handlers from them, and where they are.
+"""Options that go with every method: what is left behind on return, and, on a core with devices, who keeps interrupt
+handlers from these, and where they are.
 
+    wipe=1              nothing made from operands is left on the stack, in registers, flags and devices
+    wipe=0              it is left where it is: the default
     interrupts=guard    the kernel turns interrupts off while it uses a device, and gives them back
     interrupts=caller   it does not: the caller sees to it
     guard=column        it turns them off for a column, or a row, at a time
@@ -13,9 +16,11 @@ from __future__ import annotations
 from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass, replace
 
+from .contract import Contract
 from .errors import UserError
 from .table import Core, Isa
 
+WIPE, NO, YES = "wipe", "0", "1"
 INTERRUPTS, GUARD, CALLER = "interrupts", "guard", "caller"
 COLUMN, CALL = "column", "call"
 LOWEST, HIGHEST = 0x0100, 0x0FC0  # where a device can be: among the peripherals
@@ -23,18 +28,25 @@ LOWEST, HIGHEST = 0x0100, 0x0FC0  # where a device can be: among the peripherals
 
 @dataclass(frozen=True)
 class Guarding:
-    """The core as the options say, whether the caller keeps interrupt handlers away, and the options that differ from
-    what they are where nothing is said."""
+    """The core as the options say, whether the caller keeps interrupt handlers away, whether nothing of the operands is
+    left behind, and the options that differ from what they are where nothing is said."""
 
     core: Core
     alone: bool = False
+    wiped: bool = False
     options: tuple[tuple[str, str], ...] = ()
+
+    def contract(self, what: Contract) -> Contract:
+        """The contract as the options say."""
+        return replace(what, alone=self.alone, wiped=self.wiped)
 
 
 def taken(isa: Isa, core: Core, given: MutableMapping[str, str]) -> Guarding:
     """What the options among the parameters say, which are taken out of these.  Raises UserError for other values."""
+    wiped = word(given, WIPE, NO, YES) == YES
+    wipe = ((WIPE, YES),) if wiped else ()
     if not core.devices:
-        return Guarding(core)
+        return Guarding(core, wiped=wiped, options=wipe)
     alone = word(given, INTERRUPTS, GUARD, CALLER) == CALLER
     brief = word(given, GUARD, CALL, COLUMN) == COLUMN
     if alone and brief:
@@ -42,8 +54,8 @@ def taken(isa: Isa, core: Core, given: MutableMapping[str, str]) -> Guarding:
     devices = {name: base(given, isa.devices[name].base, at) for name, at in core.devices.items()}
     moved = {isa.devices[name].base: at for name, at in devices.items() if at != core.devices[name]}
     said = ((INTERRUPTS, CALLER if alone else ""), (GUARD, COLUMN if brief else ""))
-    options = (*(each for each in said if each[1]), *((name, f"0x{at:04x}") for name, at in moved.items()))
-    return Guarding(replace(core, devices=devices, brief=brief), alone, options)
+    options = (*wipe, *(each for each in said if each[1]), *((name, f"0x{at:04x}") for name, at in moved.items()))
+    return Guarding(replace(core, devices=devices, brief=brief), alone, wiped, options)
 
 
 def word(given: MutableMapping[str, str], name: str, default: str, other: str) -> str:
@@ -74,7 +86,6 @@ def options(isa: Isa, core: Core, given: Mapping[str, str]) -> Guarding:
     left = dict(given)
     found = taken(isa, core, left)
     for name in left:
-        known = [INTERRUPTS, GUARD, *(isa.devices[device].base for device in core.devices)]
-        what = f"; there are {', '.join(known)}" if core.devices else "; it has none"
-        raise UserError(f"'{name}' is no option of {core.name}{what}")
+        devices = (INTERRUPTS, GUARD, *(isa.devices[device].base for device in core.devices)) if core.devices else ()
+        raise UserError(f"'{name}' is no option of {core.name}; there are {', '.join([WIPE, *devices])}")
     return found

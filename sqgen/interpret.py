@@ -75,17 +75,25 @@ class Machine:
         if self.bus and address < self.bus.top:
             return int(self.bus.load(address, self))
         size = self.isa.limb_bits // 8
-        return int.from_bytes(self.memory[self.inside(address, size) : address + size], "little")
+        return int.from_bytes(self.memory[self.limb(address) : address + size], "little")
 
     def store(self, address: int, value: int) -> None:
         if self.bus and address < self.bus.top:
             self.bus.store(address, value, self)
             return
         size = self.isa.limb_bits // 8
-        self.memory[self.inside(address, size) : address + size] = value.to_bytes(size, "little")
+        self.memory[self.limb(address) : address + size] = value.to_bytes(size, "little")
 
     def zero(self, value: int, also: int | None) -> int:
         return int(value == 0 and also != 0)
+
+    def limb(self, address: int) -> int:
+        """The address of a limb in the memory.  Raises Crash, also between two limbs, where cores fault or read
+        another one."""
+        size = self.isa.limb_bits // 8
+        if address % size:
+            raise Crash(f"address 0x{address:x} is no multiple of {size}")
+        return self.inside(address, size)
 
     def inside(self, address: int, size: int) -> int:
         if not 0 <= address <= len(self.memory) - size:
@@ -172,7 +180,7 @@ class Machine:
         """
         if self.isa.abi.link:
             slot = self.isa.slots[self.isa.abi.link]
-            self.slots[slot] = self.slots[slot] + 2 & (1 << self.isa.limb_bits) - 1
+            self.slots[slot] = self.home + following & (1 << self.isa.limb_bits) - 1
             self.links.append((self.slots[slot], following))
             return
         size = self.core.pc_limbs * (self.isa.limb_bits // 8)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +50,7 @@ def judge(file: Path, given: Mapping[str, Any], runs: int, *, branches: bool = F
     guarded = guarding.options(
         which, core, {str(name): str(value) for name, value in manifest.get("options", {}).items()}
     )
-    what, core = replace(what, alone=guarded.alone), guarded.core
+    what, core = guarded.contract(what), guarded.core
     code = _code(file, which, core, said["symbol"])
     report = check.run(code.image, what, core, code.entry, runs, branches=branches)
     if core.name == manifest.get("core"):

@@ -17,6 +17,7 @@ from .errors import Exit, UserError
 from .idioms import idioms
 from .plan import Plan
 from .prove import prove
+from .residue import Residue, residue
 from .spec import Spec
 from .table import Isa, Timing
 from .timing import Price, prices
@@ -77,6 +78,12 @@ class Kernel:
             return 0
         return measure.masked(self.compiled.image, self.spec.contract, self.spec.core)
 
+    @functools.cached_property
+    def residue(self) -> Residue:
+        """What may be left of the operands on return."""
+        paths = (self.verdict.path, *self.verdict.others)
+        return residue(self.compiled.image, self.spec.contract, self.spec.core, paths)
+
     @property
     def digest(self) -> str:
         """Of what was proved: the contract, the code, the table it was read by, and the verdict."""
@@ -136,7 +143,8 @@ def choose(spec: Spec) -> Compiled:
 
 def candidates(spec: Spec) -> list[Compiled]:
     """Kernels that come into question.  Raises UserError if none compiles."""
-    isa = spec.contract.isa
+    what = spec.contract
+    isa = what.isa
     plans, failures = [], []
     for name, row in with_branches(spec, requests(spec)):
         try:
@@ -150,7 +158,7 @@ def candidates(spec: Spec) -> list[Compiled]:
             continue
         try:
             goal = str(row.get(answers.GOAL, spec.goal))
-            found.append(compile_plan(made, isa, goal, spec.core, spec.reserve, alone=spec.contract.alone))
+            found.append(compile_plan(made, isa, goal, spec.core, spec.reserve, alone=what.alone, wiped=what.wiped))
         except UserError as error:
             failures.append(error)
     if not found:

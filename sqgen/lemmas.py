@@ -203,6 +203,7 @@ def applied(state: State, known: Lemma, depth: int) -> bool:
     addresses = [(each.group, moved_from(state, known, each)) for each in known.moved]
     digits = digits_of(state, *before, len(written))
     state.events += events
+    state.left.update((event.number, None) for event in events if (event.kind, event.place) == ("write", STACK))
     state.memory.update(zip(written, digits, strict=True))
     state.lowest = min(state.lowest, depth + known.lowest)
     registers(state, known, digits)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import functools
 import itertools
+from typing import TYPE_CHECKING
 
 from . import frame, interpret, timing
-from .compile import Compiled
 from .contract import Contract
 from .encode import Instr, decode
 from .statements import Store
 from .table import Core, Isa
 from .timing import Price
+
+if TYPE_CHECKING:
+    from .compile import Compiled
 
 
 def price(compiled: Compiled, core: Core) -> Price:
@@ -50,13 +53,17 @@ def masked(image: bytes, contract: Contract, core: Core, entry: int = 0) -> int:
 
 
 def stack(compiled: Compiled, core: Core) -> int:
-    """Bytes below the return address: what the prologue pushes, or what a run takes where that is not all.
-
-    A run is looked at where it writes: a stack pointer may be half written between.
-    """
+    """Bytes below the return address: what the prologue pushes, or what a run takes where that is not all."""
     isa = compiled.isa
     if compiled.straight and not any(frame.moves_stack(line.instr.insn, isa) for line in compiled.lines):
         return sum(map(functools.partial(_saved, isa), (line.instr for line in compiled.lines))) * (isa.limb_bits // 8)
+    return deepest(compiled, core)
+
+
+def deepest(compiled: Compiled, core: Core) -> int:
+    """The same, whatever the code: what a run takes, looked at where it writes; a stack pointer may be half written
+    between."""
+    isa = compiled.isa
     run = interpret.Run(Contract(compiled.plan.op, compiled.plan.limbs, isa, compiled.alone), core)
     machine = run.machine
     run.start((0,) * (len(run.places) - 1))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from .errors import Exit, UserError
 from .table import Isa, nearest
 
 LARGEST = 16 << 20  # bytes of a file that is looked into
+MOST = {"sections": 10_000, "symbols": 100_000, "relocations": 100_000}  # of a file; each is looked at
 EXECUTABLE = 4  # SHF_EXECINSTR
 
 
@@ -56,7 +57,7 @@ def read(path: Path, isa: Isa, symbol: str | None) -> CodeBytes:
     return code
 
 
-def require_linked(path: Path, isa: Isa, code: CodeBytes, executed: Sequence[int]) -> None:
+def require_linked(path: Path, isa: Isa, code: CodeBytes, executed: Iterable[int]) -> None:
     """UserError where executed instructions (offsets from the entry, in bytes) are not yet what will run."""
     for at in executed:
         first = code.entry + at
@@ -93,11 +94,18 @@ def _require_sound(elf: Any, size: int) -> None:
         raise ValueError("neither an object nor an executable")
     if elf["e_shentsize"] != elf.structs.Elf_Shdr.sizeof():
         raise ValueError("the section headers have a wrong size")
+    _require_few("sections", elf.num_sections())
     if elf["e_shoff"] + elf.num_sections() * elf["e_shentsize"] > size:
         raise ValueError("the section headers lie outside the file")
     for section in elf.iter_sections():
         if section["sh_type"] != "SHT_NOBITS" and section["sh_offset"] + section["sh_size"] > size:
             raise ValueError(f"section '{section.name}' lies outside the file")
+
+
+def _require_few(what: str, count: int) -> None:
+    """ValueError for more of something than a file with a kernel has."""
+    if count > MOST[what]:
+        raise ValueError(f"it has {count} {what}; at most {MOST[what]} are looked at")
 
 
 def _function(elf: Any, path: Path, wanted: str | None, isa: Isa) -> CodeBytes:
@@ -107,6 +115,7 @@ def _function(elf: Any, path: Path, wanted: str | None, isa: Isa) -> CodeBytes:
         raise UserError(f"'{path}' has no symbol table; do not strip it", Exit.FILE)
     if table["sh_entsize"] != elf.structs.Elf_Sym.sizeof():
         raise ValueError("the symbols have a wrong size")
+    _require_few("symbols", table.num_symbols())
     code = {
         index: section
         for index, section in enumerate(elf.iter_sections())
@@ -134,6 +143,7 @@ def _linked(elf: Any, index: int, image: bytes, base: int, isa: Isa) -> tuple[by
     for relocations in elf.iter_sections():
         if relocations["sh_type"] not in ("SHT_RELA", "SHT_REL") or relocations["sh_info"] != index:
             continue
+        _require_few("relocations", relocations.num_relocations())
         symbols = elf.get_section(relocations["sh_link"])
         for relocation in relocations.iter_relocations():
             at = relocation["r_offset"] - base

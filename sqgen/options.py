@@ -65,14 +65,20 @@ def pairs(context: click.Context, parameter: click.Parameter, given: Sequence[st
 
 
 def parameter_option(command: F) -> F:
-    text = "A parameter of the method, see `sqgen methods`, or an option of the core's devices, see docs/timing.md."
+    text = (
+        "A parameter of the method, see `sqgen methods`; wipe=1, to leave nothing made from operands behind; or an"
+        " option of the core's devices, see docs/timing.md."
+    )
     option = click.option("-p", "parameters", multiple=True, metavar="NAME=VALUE", callback=pairs, help=text)
     return option(command)
 
 
 def device_option(command: F) -> F:
     """Adds the same, for what code says nothing of."""
-    text = "What is true of the core's devices: interrupts=caller, or where they are, such as mpy_base=0x04c0."
+    text = (
+        "What is claimed: wipe=1, that nothing made from operands is left behind; and what is true of the core's"
+        " devices: interrupts=caller, or where they are, such as mpy_base=0x04c0."
+    )
     option = click.option("-p", "parameters", multiple=True, metavar="NAME=VALUE", callback=pairs, help=text)
     return option(command)
 

@@ -26,6 +26,7 @@ from .walk import Failed, Walk
 
 FEW = 40_000  # instructions run in search of a counterexample before what remains is looked at closely
 CASES = 4096  # cases followed at most
+WAITING = 1 << 24  # what the cases that wait hold at most, in instructions, events and cells: some 200 MB
 
 
 def prove(image: bytes, contract: Contract, core: Core, entry: int = 0, *, branches: bool = False) -> Verdict:
@@ -53,16 +54,19 @@ class _Proof(Walk):
         waiting = [(self.start(), self.entry)]
         first: State | None = None
         self.paths: dict[tuple[int, ...], Price] = {}  # of all cases, where they may differ
-        cases = 0
+        cases, held = 0, waiting[0][0].size
         try:
             while waiting:
                 state, at = waiting.pop()
+                held -= state.size
                 split = self.walk(state, at)
                 if split is not None:
                     atom, at = split
-                    waiting += [(state.fork(atom, value), at) for value in (1, 0)]
-                    if cases + len(waiting) > CASES:
-                        raise self.failure(at, f"the proof needs more than {CASES} cases")
+                    forked = [(state.fork(atom, value), at) for value in (1, 0)]
+                    waiting += forked
+                    held += sum(each.size for each, _ in forked)
+                    if cases + len(waiting) > CASES or held > WAITING:
+                        raise self.failure(at, f"the proof needs more than {CASES} cases, or too much for each")
                     continue
                 cases += 1
                 self.finish(state)
@@ -92,6 +96,7 @@ class _Proof(Walk):
         for buffer in list(self.contract.buffers)[1:]:
             limbs = [self.atoms.new(0, (1 << self.isa.limb_bits) - 1) for _ in range(self.contract.limbs)]
             self.operands[buffer] = limbs
+            self.wiped.operands.update(limbs)
             memory.update({(buffer, index): {atom: 1} for index, atom in enumerate(limbs)})
         state = self.entered(slots, memory)
         held = {name: slots[self.isa.slots[name]] for name in self.isa.registers}
@@ -130,6 +135,8 @@ class _Proof(Walk):
             self.ending.result(state)
         except Wrong as wrong:
             raise self.failure(wrong.at, wrong.message, wrong.column) from None
+        if self.contract.wiped and (where := self.wiped.leftover(state)):
+            raise self.failure(at, f"what was made from operands may be left {where}")
 
     def same(self, first: State, other: State) -> None:
         """Where a run goes and what it accesses must not differ from case to case."""

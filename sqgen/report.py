@@ -103,7 +103,7 @@ def _cases(verdict: Verdict) -> str:
 
 def kernel_table(kernel: Kernel, written: Sequence[Path]) -> str:
     """What a user sees after a run."""
-    from .emit import aliasing  # noqa: PLC0415  (slow to import)
+    from .emit import aliasing, left  # noqa: PLC0415  (slow to import)
 
     spec, plan = kernel.spec, kernel.compiled.plan
     timing, cost = kernel.prices[0]
@@ -114,6 +114,7 @@ def kernel_table(kernel: Kernel, written: Sequence[Path]) -> str:
         *_time(kernel.variable),
         ("bytes", f"{kernel.size} of code"),
         ("stack", _stack(spec.contract.isa, kernel.verdict.stack)),
+        ("left", "\n".join(textwrap.wrap(left(kernel), WIDTH - 12))),
         ("proof", _cases(kernel.verdict)),
         ("overlap", overlap),
     ]
@@ -126,11 +127,15 @@ def kernel_table(kernel: Kernel, written: Sequence[Path]) -> str:
 
 def proof_table(code: CodeBytes, verdict: Verdict, core: Core) -> str:
     """A proof that held."""
+    from .residue import residue  # noqa: PLC0415
+
     contract = verdict.contract
     insns = dict.fromkeys(decode(contract.isa, code.image, code.entry + at).insn for at in verdict.path)
     variable = [insn.name for insn in insns if not contract.isa.constant_time(insn, core)]
+    remains = residue(code.image, contract, core, (verdict.path, *verdict.others), code.entry).text()
     rows = [
         ("proof", _cases(verdict)),
+        ("left", "\n".join(textwrap.wrap(remains, WIDTH - 12))),
         ("cycles", _cycles(price(contract.isa, core, code.image, verdict.path, code.entry))),
         *_time(variable),
         ("stack", _stack(contract.isa, verdict.stack)),
@@ -278,7 +283,8 @@ def methods_table() -> str:
         parameters = "\n".join(parameter_line(p) for p in method.PARAMETERS)
         does = [op for op in OPS if methods.does(name, op)]
         rows.append((name, ", ".join(does), method.TITLE, method.REFERENCE, parameters))
-    return _table(("method", "does", "what it is", "reference", "parameters, -p NAME=VALUE"), rows)
+    heads = ("method", "does", "what it is", "reference", "parameters, -p NAME=VALUE")
+    return f"{_table(heads, rows)}\nwith every method: wipe: whether nothing made from operands is left: 0 or 1 [0]\n"
 
 
 def parameter_line(parameter: methods.Parameter) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from . import guarding, methods
 from .contract import Contract, contract
@@ -111,7 +111,7 @@ def spec(
     if method != "auto" and not methods.does(method, op):
         raise UserError(f"method '{method}' cannot do {op}; these can: {', '.join(methods.names(op))}")
     guarded = guarding.taken(which, chosen_core, given)
-    what, chosen_core = replace(what, alone=guarded.alone), guarded.core
+    what, chosen_core = guarded.contract(what), guarded.core
     if method == "auto" and given:
         raise UserError("parameters belong to a method; name it with --method")
     if method != "auto":

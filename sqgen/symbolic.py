@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -41,12 +41,19 @@ class State:
     lowest: int = 0
     calls: list[Call] = field(default_factory=list)  # that have not returned
     links: tuple[tuple[int, int, int], ...] = ()  # of these, where there is a link register: its atom, depth, target
+    left: dict[int, Cell | None] = field(default_factory=dict)  # on the stack below its pointer; None: unknown
     conditions: tuple[tuple[str, int], ...] = ()  # of the next instructions: a flag, and the value it must have
     quiet: bool = False  # the instruction that is being executed leaves all flags as they are
     halfway: bool = False  # the stack pointer is half written
     bus: Bus | None = None
     given: dict[Place, Form] | None = None  # limbs that a function found, where it is walked knowing nothing of them
+    pushed: list[int] = field(default_factory=list)  # offsets in the stack written since its pointer was last known
     stack_touched: bool = False  # the stack or what is watched, by the instruction that is being executed
+
+    @property
+    def size(self) -> int:
+        """How much a copy would hold, in instructions, events and cells."""
+        return len(self.path) + len(self.events) + len(self.memory) + len(self.slots)
 
     def fork(self, atom: int, value: int) -> State:
         """A copy in which `atom` has `value`."""
@@ -66,8 +73,10 @@ class State:
             self.lowest,
             list(self.calls),
             self.links,
+            {key: substitute(c, atom, value) if isinstance(c, dict) else c for key, c in self.left.items()},
             self.conditions,
             halfway=self.halfway,
+            pushed=list(self.pushed),
             bus=copy.copy(self.bus),
         )
 
@@ -306,6 +315,8 @@ class State:
 
     def cell(self, place: Place) -> Cell | None:
         """What is in memory, None where nothing was written; where all is unknown, an unknown limb."""
+        if place[0] != "stack":
+            self.atoms.before = self.atoms.before or len(self.atoms.low)
         if self.given is not None and place not in self.memory and place[0] != "stack":
             self.memory[place] = self.given[place] = {self.atoms.new(0, self.limb_top()): 1}
         return self.memory.get(place)
@@ -321,6 +332,7 @@ class State:
             if isinstance(self.memory.get((buffer, offset)), Return):
                 raise Refused("overwrites a return address")
             self.stack_touched = True
+            self.pushed.append(offset)
         elif buffer != "r" and self.given is None:
             raise Refused(f"writes to operand {buffer}")
         self.events.append(Event(self.atoms.here, "write", buffer, offset))
@@ -380,7 +392,14 @@ class State:
     def move_stack(self, depth: int) -> None:
         """The stack pointer has a new place: what lies below it is lost to interrupts."""
         if depth > self.depth:
-            for key in [key for key in self.memory if key[0] == "stack" and key[1] <= depth - self.below()]:
-                del self.memory[key]
+            end = depth - self.below() + 1
+            gone: Iterable[int] = range(self.depth - self.below() + 1, end)
+            if depth - self.depth > len(self.memory):
+                gone = [offset for buffer, offset in self.memory if buffer == "stack"]
+            for offset in (*gone, *self.pushed):
+                if offset < end:
+                    limb = self.memory.pop(("stack", offset), None)
+                    if limb is not None:
+                        self.left[offset] = limb
         self.depth = depth
         self.lowest = min(self.lowest, depth)

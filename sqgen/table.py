@@ -275,6 +275,14 @@ class Isa:
         """Those that hold the stack pointer together, low limb first; none where there is no stack."""
         return self.wide.get(self.stack_pointer, (self.stack_pointer,)) if self.stack_pointer else ()
 
+    @functools.cached_property
+    def wipeable(self) -> tuple[str, ...]:
+        """Registers, flags and limbs of devices that a function may leave with anything: the others it keeps, and of
+        opaque flags no value is known."""
+        devices = (name for device in self.devices.values() for name in device.slots)
+        kept = {*self.abi.callee_saved, *self.stack_registers, self.interrupt_enable, *self.opaque}
+        return tuple(name for name in (*self.registers, *self.special, *self.flags, *devices) if name not in kept)
+
     def core(self, name: str) -> Core:
         """The core of that name; UserError with the nearest name otherwise."""
         try:

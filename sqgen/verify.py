@@ -2,13 +2,13 @@
 
 The second proof (`forward_proof`) walks the function's own bytes and nothing beside them.  What it finds, and what the
 table says of the path that it went, must be what the manifest says: code, size, cycles, stack, overlap, registers,
-constant time, and at last the digest of the proof.  Nothing of the first proof is used.
+constant time, what is left of the operands, and at last the digest of the proof.  Nothing of the first proof is used.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from .digest import proof_digest, sha256
 from .encode import decode
 from .errors import Exit, UserError
 from .forward_proof import ForwardVerdict, prove_forward
+from .residue import residue
 from .table import Core
 from .tables import isa
 from .timing import Price, price
@@ -36,6 +37,7 @@ KINDS: Mapping[str, type] = {
     "stack": int,
     "aliasing": dict,
     "clobbers": list,
+    "residue": dict,
     "constant_time": bool,
     "branches": bool,
     "proof": dict,
@@ -65,7 +67,7 @@ def verify(manifest: Path, file: Path) -> Verified:
     which = isa(said["isa"])
     what = contract(which, said["op"], said["bits"])
     guarded = guarding.options(which, which.core(said["core"]), _words(manifest, said["options"]))
-    what, core = replace(what, alone=guarded.alone), guarded.core
+    what, core = guarded.contract(what), guarded.core
     core = core if said["constant_time"] else which.at_any_time(core)
     code = objects.read(file, which, said["symbol"])
     body = code.image[code.entry : code.entry + max(0, said["bytes"])]
@@ -139,6 +141,7 @@ def _should_say(found: Verified, body: bytes, cases: int) -> dict[str, object]:
         "cycles": {"body": cost.body, "call": cost.call},
         "stack": verdict.stack,
         "aliasing": {name: ranges(safe) for name, safe in verdict.overlap.items()},
+        "residue": residue(body, what, core, verdict.paths).claim,
         "constant_time": not variable,
         "branches": len(verdict.paths) > 1,
         "digest": digest,

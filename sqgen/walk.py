@@ -10,7 +10,7 @@ import copy
 
 from . import bus, turns
 from .branching import decided
-from .contract import Contract, Fault
+from .contract import DEEPEST, Contract, Fault
 from .encode import DecodeError, Instr
 from .forms import Atoms
 from .held import Event, Refused, Return, Split, Value
@@ -21,9 +21,11 @@ from .products import called, resumed, returned
 from .statements import Load, Store
 from .symbolic import State
 from .table import Core
+from .wiped import Wiped
 
 STEPS = 1_000_000  # instructions walked at most, in all cases together
 STEPS_BESIDE = 4096  # instructions that a case may take beside those for products
+KEPT = 1 << 21  # atoms and terms of their relations at most: some 400 MB; the largest kernel measured has a twentieth
 NESTED = 64  # calls that have not returned, at most
 
 
@@ -66,6 +68,7 @@ class Walk:
         self.isa = contract.isa
         octets = self.isa.limb_bits // 8
         self.atoms = Atoms(terms_per_product(octets) * contract.limbs**2)
+        self.wiped = Wiped(self.isa, self.atoms)
         self.bases: dict[int, str] = {}
         self.initial: list[Value] = []
         self.steps = 0
@@ -88,6 +91,8 @@ class Walk:
         devices = (name for device in self.isa.devices.values() for name in device.slots)
         for name in (*self.isa.registers, *self.isa.special, *devices):
             slots[self.isa.slots[name]] = {self.atoms.new(0, limb_top): 1}
+        for name in self.isa.flags if self.contract.wiped else ():  # they may stay as they are
+            slots[self.isa.slots[name]] = {self.atoms.new(0, 1): 1}
         if self.isa.interrupt_enable:
             slots[self.isa.slots[self.isa.interrupt_enable]] = {self.atoms.new(0, 1, True): 1}
         return slots
@@ -177,6 +182,8 @@ class Walk:
             or (state.given is not None and not self.lemmas.go_on())
         ):
             raise self.failure(at, f"no end after {min(self.steps, len(state.path))} instructions")
+        if self.atoms.kept + len(self.atoms.low) > KEPT:
+            raise self.failure(at, "more terms than this proof can hold")
 
     def turn(self, state: State, at: int) -> int:
         """Where the walk goes on from a place at which the code of a turn of a loop may begin, which is looked at like
@@ -194,7 +201,10 @@ class Walk:
     def tick(self, devices: bus.Bus, state: State, instr: Instr) -> None:
         """An instruction begins: what an interrupt may have done to the devices is done."""
         for slot in devices.begin(instr, interruptible=self.interrupts(state)):
-            state.slots[slot] = {self.atoms.new(0, state.limb_top()): 1}
+            before, unknown = state.slots[slot], self.atoms.new(0, state.limb_top())
+            if before is self.initial[slot] or self.wiped.nothing(before):
+                self.atoms.foreign.add(unknown)
+            state.slots[slot] = {unknown: 1}
 
     def allowed(self, instr: Instr) -> None:
         """Raises Refused for an instruction that must not occur, wherever it does."""
@@ -255,11 +265,13 @@ class Walk:
             return
         if depth > 0:
             raise Refused("raises the stack pointer above its value at entry")
+        if depth < -DEEPEST:
+            raise Refused(f"takes more than {DEEPEST} limbs of stack")
         if depth != state.depth:
             state.move_stack(depth)
-        limit = depth - state.below()
-        if any(buffer == "stack" and offset <= limit for buffer, offset in state.memory):
+        if any(offset <= depth - state.below() and ("stack", offset) in state.memory for offset in state.pushed):
             raise Refused("writes below the stack pointer, where an interrupt may write too")
+        state.pushed.clear()
 
     def interrupts(self, state: State) -> bool:
         """Whether an interrupt may come right after the instruction that starts now.  One that turns interrupts on

@@ -60,6 +60,12 @@ def test_a_proved_kernel_gives_the_product_in_the_interpreter(request_: tuple[st
         assert call(kernel.compiled.image, kernel.spec.contract, kernel.spec.core, values) == values[0] * values[-1]
 
 
+@pytest.mark.parametrize("bits", [416, 512])
+def test_a_carry_into_a_low_word_that_comes_fresh_goes_on(bits: int) -> None:
+    """One in 2^32 of such words is all ones: runs did not see that the carry was lost; the proof did, and refused."""
+    assert of(("sqr", bits, "sweeps")).verdict.proved
+
+
 @pytest.mark.simulator
 @pytest.mark.parametrize("request_", REQUESTS)
 def test_a_kernel_is_right_in_unicorn(request_: tuple[str, int, str]) -> None:

@@ -30,10 +30,15 @@ class Exact(Machine):
         return found
 
     def load(self, address: int) -> int:
-        return super().load(address % HERE)
+        return super().load(self.anywhere(address))
 
     def store(self, address: int, value: int) -> None:
-        super().store(address % HERE, value)
+        super().store(self.anywhere(address), value)
+
+    def anywhere(self, address: int) -> int:
+        """An address that there is, of a limb."""
+        size = self.isa.limb_bits // 8
+        return address % HERE // size * size
 
 
 def pick(operand: Operand, rng: random.Random) -> OperandValue:

@@ -16,7 +16,7 @@ from mutants import METHODS, mutants, own, subject
 from test_prove import BROKEN
 from test_toy import REQUESTS, made
 
-from sqgen import forward, interpret
+from sqgen import forward, forward_proof, interpret
 from sqgen.contract import Contract
 from sqgen.encode import Instr, assemble, decode
 from sqgen.forward import Machine
@@ -362,3 +362,13 @@ def test_a_walk_that_errs_contradicts_a_run(
     monkeypatch.setattr(Limbs, method, faulty)
     with pytest.raises((AssertionError, Impossible)):
         follow_codes(range(30))
+
+
+@pytest.mark.parametrize("terms", [1000, 20000])
+def test_a_budget_that_runs_out_anywhere_is_a_reason_not_an_error(terms: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where it is the second try, with masks, that has nothing left to begin with."""
+    monkeypatch.setattr(forward_proof, "Sums", lambda: Sums(terms))
+    which = core()
+    kernel = compiled("sqr", 8, "sbd")
+    verdict = prove_forward(kernel.image, contract("sqr", 8), which)
+    assert not verdict.proved and "more terms than this proof can hold" in verdict.why

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import random
+import shlex
 import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
-from commandline import STEM, Call, built, shell, source
+from commandline import SQGEN, STEM, Call, built, shell, source
 from conftest import avr, contract, core, kernel
+from fuzz_inputs import sections
 from hostile import CODE, tried
 from test_exact import pick
 
-from sqgen import emit
+from sqgen import emit, objects, programs
 from sqgen.contract import Contract
 from sqgen.encode import EncodeError, Instr, assemble
 from sqgen.errors import Exit
@@ -26,6 +31,8 @@ from sqgen.table import Isa
 from sqgen.tables import isa, isa_names
 
 PROVE = "prove k.o --isa avr --bits 64 --symbol f"
+LONGEST = 60.0  # seconds of the processor that a proof may take before it gives up
+TOO_MUCH = "more terms than this proof can hold"
 HEAD = ".global f\n.type f, @function\nf:\n"
 
 
@@ -89,18 +96,19 @@ def test_no_code_at_all_breaks_a_proof_or_a_run(name: str) -> None:
         counterexample(code, what, where)
 
 
-def test_the_second_proof_gives_up_where_numbers_grow_beyond_any_kernel() -> None:
-    """What is squared and shifted again and again has factors of ever more bits."""
-    lines: list[tuple[str | int, ...]] = [
-        ("ldi", "r16", 3),
-        ("movw", "r30", "r24"),
-        ("movw", "r26", "r22"),
-        ("ld_xp", "r2"),
-    ]
-    lines += [("mul", "r2", "r2"), ("mov", "r2", "r1")] * 400
-    code = assemble([Instr(avr().insns[str(each[0])], each[1:]) for each in [*lines, ("ret",)]])
-    found = prove_forward(code, contract("sqr", 2), core())
-    assert not found.proved
+def test_the_second_proof_gives_up_where_numbers_grow_beyond_any_kernel(
+    refused: Callable[..., str], here: Path
+) -> None:
+    """What is squared and shifted again and again has factors of ever more bits; the code is right all the same."""
+    growing = "    movw r30, r22\n    ld r20, Z\n" + "    mul r20, r20\n    mov r20, r1\n" * 400 + "    clr r1\n"
+    file = built(source().replace(f"{STEM}:\n", f"{STEM}:\n{growing}", 1), here / "k.o")
+    body = objects.read(file, avr(), STEM).body
+    said = json.loads(manifest()) | {"bytes": len(body), "sha256": hashlib.sha256(body).hexdigest()}
+    (here / "k.json").write_text(json.dumps(said))
+    began = time.process_time()
+    line = refused(Exit.UNPROVED, "verify k.json k.o")
+    assert "cannot be checked" in line and TOO_MUCH in line and "counterexample was found" in line
+    assert time.process_time() - began < LONGEST
 
 
 # ---- where code lies ------------------------------------------------------------------------------------------------
@@ -206,3 +214,83 @@ def test_a_symbol_outside_its_section_is_refused(refused: Callable[..., str], he
         data[place : place + 4] = value.to_bytes(4, "little")
         (here / "k.o").write_bytes(data)
         assert "lies outside its section" in refused(Exit.FILE, f"prove k.o --isa avr --bits 64 --symbol {STEM}")
+
+
+# ---- time and memory ------------------------------------------------------------------------------------------------
+
+MOST = 500  # megabytes
+QUICK = 10.0  # seconds of the processor in which the inputs here are refused, on slow machines, too
+
+
+class Measured(NamedTuple):
+    code: int
+    err: str
+    seconds: float
+    megabytes: int
+
+
+def measured(line: str, folder: Path) -> Measured:
+    """The installed program, with the processor's time and the memory that it took."""
+    with (folder / "err").open("w+") as err:
+        process = subprocess.Popen([SQGEN, *shlex.split(line)], cwd=folder, stdout=subprocess.DEVNULL, stderr=err)
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        err.seek(0)
+        said = err.read()
+    return Measured(process.returncode, said, used.ru_utime + used.ru_stime, used.ru_maxrss >> 10)
+
+
+LOAD = "movw r30,r22\nldd r18,Z+1\n"
+WORST = {
+    "a megabyte that does nothing": ("avr", 64, ".rept 500000\nnop\n.endr\nret\n"),
+    "the same, where a kernel may be long": ("avr", 1024, ".rept 500000\nnop\n.endr\nret\n"),
+    "sums and products": ("avr", 512, ".rept 3000\nmul r2,r3\nadd r4,r0\nadc r5,r1\nadc r6,r7\n.endr\nret\n"),
+    "more and more stack": ("avr", 1024, "1: push r2\nrjmp 1b\n"),
+    "a case at every mask": ("avr", 64, f"{LOAD}.rept 400\nlsl r18\nsbc r0,r0\neor r20,r0\n.endr\nret\n"),
+    "calls that call": ("avr", 64, "rcall 1f\n1: rcall 2f\n2: rcall 3f\n3: rcall 4f\n4: rcall 5f\n5: nop\nret\n"),
+    "a long loop": ("avr", 1024, "ldi r18,0\n1: nop\nrjmp 1b\n"),
+}
+
+
+@pytest.mark.parametrize("which", WORST)
+def test_the_worst_code_is_refused_within_what_memory_and_time_may_be_taken(here: Path, which: str) -> None:
+    name, bits, body = WORST[which]
+    built(HEAD + body, here / "k.o")
+    done = measured(f"prove k.o --isa {name} --bits {bits} --symbol f", here)
+    *words, line = done.err.splitlines()
+    assert done.code == Exit.UNPROVED and line.startswith("Error: "), done
+    assert done.megabytes < MOST and done.seconds < QUICK, done
+    assert all(word.startswith("still proving") for word in words), done
+
+
+def enlarged(data: bytes, what: str, count: int) -> bytes:
+    """An object with so many sections, symbols or relocations, all alike."""
+    found, grown = sections(data), bytearray(data)
+    if what == "sections":
+        grown[32:36], grown[48:50] = len(data).to_bytes(4, "little"), count.to_bytes(2, "little")
+        return bytes(grown) + data[found[1][0] : found[1][0] + 40] * count
+    kind, size = {"symbols": (2, 16), "relocations": (4, 12)}[what]
+    old = next((at for at, words in found if words[1] == kind), None)
+    assert old is not None
+    grown[old + 16 : old + 24] = len(data).to_bytes(4, "little") + (size * count).to_bytes(4, "little")
+    return bytes(grown) + bytes(size * count)
+
+
+@pytest.mark.parametrize("what", objects.MOST)
+def test_a_file_with_too_much_in_it_is_refused_at_once(here: Path, what: str) -> None:
+    called = "rcall other\nret\n.section .text.other\nother: ret\n"
+    data = built(HEAD + called, here / "k.o").read_bytes()
+    (here / "k.o").write_bytes(enlarged(data, what, 6 * objects.MOST[what]))
+    assert (here / "k.o").stat().st_size < objects.LARGEST
+    done = measured("prove k.o --isa avr --bits 64 --symbol f", here)
+    assert done.code == Exit.FILE and f"{what}; at most" in done.err and done.err.count("\n") == 1, done
+    assert done.megabytes < MOST and done.seconds < QUICK, done
+
+
+@pytest.mark.simulator
+def test_a_kernel_that_does_not_return_is_refused_before_mspdebug_waits_for_it(here: Path) -> None:
+    which = isa("msp430")
+    (here / "k.S").write_text(".global f\n.type f,@function\nf: .word 0x3fff  ; jmp f\n")
+    programs.assemble(here / "k.S", here / "k.o", which, which.core("msp430"))
+    done = measured("check k.o --isa msp430 --bits 32", here)
+    assert done.code == Exit.DISAGREES and "does not return" in done.err and done.seconds < QUICK, done

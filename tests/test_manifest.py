@@ -26,6 +26,7 @@ PROMISED = """schema symbol op bits isa core method parameters cycles bytes stac
 KERNELS = [
     ("sqr", 16, "sbd", "atmega128"),
     ("sqr", 160, "sbd", "atmega2560"),
+    ("sqr", 64, "sweeps", "atmega128"),
     ("sqr", 104, "product-scanning", "atmega4809"),
     ("mul", 64, "product-scanning", "atmega328p"),
     ("mul", 32, "operand-scanning", "atxmega128a4u"),

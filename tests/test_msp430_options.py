@@ -158,5 +158,5 @@ def test_a_file_that_leaves_interrupts_to_the_caller_is_proved_if_that_is_said(t
     assert "where an interrupt may come" in sqgen(words).err
     assert (
         sqgen(f"{words} -p strips=4").err
-        == "Error: 'strips' is no option of msp430; there are interrupts, guard, mpy_base\n"
+        == "Error: 'strips' is no option of msp430; there are wipe, interrupts, guard, mpy_base\n"
     )

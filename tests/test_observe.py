@@ -15,7 +15,7 @@ import pytest
 from commandline import source
 from conftest import assemble_text, contract, core, kernel
 
-from sqgen import emit, methods
+from sqgen import check, emit, methods
 from sqgen import kernel as kernels
 from sqgen.errors import UserError
 from sqgen.kernel import Kernel
@@ -74,6 +74,32 @@ def test_the_kernel_itself_does_what_it_says() -> None:
 @pytest.mark.parametrize("lines", PLANTED)
 def test_a_planted_branch_or_lookup_is_refused_by_the_proof(lines: str) -> None:
     assert prove(begun(lines), contract("sqr", 8), core()).fault
+
+
+@pytest.mark.simulator
+@pytest.mark.parametrize(
+    ("lines", "says"),
+    [
+        (f"{INDEX}\n ld r0, X", "addresses that it reads or writes depend"),
+        (f"{INDEX}\n st X, r0", "addresses that it reads or writes depend"),
+        (INDEX, ""),  # a secret in a pointer that nothing is read or written by
+        ("movw r30, r22\n ld r0, Z\n lsr r0\n .word 0xf010\n nop\n nop", "path depends"),
+    ],
+    ids=["load", "store", "unused", "branch"],
+)
+def test_a_planted_lookup_or_branch_is_seen_in_the_simulator(lines: str, says: str) -> None:
+    """Cycles and path are the same wherever X points: only the addresses of data show it."""
+    found = in_simulator(begun(lines))
+    assert says in found and bool(says) == bool(found)
+
+
+def in_simulator(image: bytes) -> str:
+    """What the simulator objects to, "" if nothing."""
+    try:
+        check.run(image, contract("sqr", 8), core(), runs=RUNS)
+    except UserError as error:
+        return str(error)
+    return ""
 
 
 def test_a_register_that_is_not_given_back_is_seen() -> None:

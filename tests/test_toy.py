@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from conftest import TESTS
 from flips import passed
+from leavings import differing
 
 from sqgen import check, emit, kernel, methods, programs, report
 from sqgen.allocate import PressureError
@@ -74,6 +75,19 @@ def test_the_price_is_what_the_interpreter_counts(request_: tuple[str, int, str,
     while (following := machine.step(proved.compiled.image, at)) is not None:
         at = following
     assert machine.cycles == proved.price.call == proved.price.body + toy().insns["ret"].cycles["slow"]
+
+
+@pytest.mark.parametrize("request_", SMALL)
+def test_a_kernel_leaves_nothing_of_its_operands_if_it_is_to(request_: tuple[str, int, str, str]) -> None:
+    """The idioms clear its registers, those of the multiplier, and the carry; there is no stack."""
+    op, bits, method, parameter = request_
+    given = dict([parameter.split("=")]) if parameter else {}
+    plain, wiped = (
+        kernel.make(spec(toy(), bits, op=op, method=method, parameters={**given, "wipe": wipe})) for wipe in "01"
+    )
+    assert wiped.verdict.proved and differing(wiped) == (set(), set(), set()) != differing(plain)
+    assert {"LO", "HI"} & set(plain.residue.registers) and wiped.residue.nothing
+    assert "may be left in" in str(prove(plain.compiled.image, wiped.spec.contract, plain.spec.core).fault)
 
 
 def test_a_faster_multiplier_makes_a_faster_kernel() -> None:

@@ -20,7 +20,7 @@ CODE, HALT = 0x4000, 0x3F00  # addresses of the function and of what it returns 
 RAM = 0x0400
 LINE = 16  # bytes of a line of a program, in TI's format
 ROW = 64  # bytes written by one command
-TIMEOUT = 120  # seconds
+TIMEOUT, EACH = 20, 0.4  # seconds that all calls may take together, and for each
 REGISTERS = ("sp", *(f"r{number}" for number in range(4, 16)))
 
 
@@ -58,6 +58,7 @@ def run(image: bytes, entry: int, calls: Sequence[Call]) -> list[After]:
         for call in calls:
             lines += commands(call, entry)
         script.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        most = TIMEOUT + EACH * len(calls)
         command = ["mspdebug", "-q", "-n", "sim", f"read {script.name}"]  # a name with a space would be two
         try:
             done = subprocess.run(
@@ -66,11 +67,11 @@ def run(image: bytes, entry: int, calls: Sequence[Call]) -> list[After]:
                 capture_output=True,
                 encoding="utf-8",
                 errors="replace",
-                timeout=TIMEOUT,
+                timeout=most,
                 check=False,
             )
         except subprocess.TimeoutExpired:
-            raise OracleFailed(f"no end after {TIMEOUT} seconds") from None
+            raise OracleFailed(f"no end after {most:.0f} seconds") from None
     found = list(parsed(done.stdout))
     if done.returncode or len(found) != len(calls):
         raise OracleFailed((done.stderr.strip().splitlines() or ["it stopped early"])[-1])

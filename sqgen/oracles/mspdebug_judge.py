@@ -9,8 +9,9 @@ import itertools
 
 from sqgen.check import Report
 from sqgen.contract import Contract
+from sqgen.encode import DecodeError
 from sqgen.errors import Exit, UserError
-from sqgen.interpret import operands
+from sqgen.interpret import Crash, Run, follow, operands
 from sqgen.oracles import OracleFailed, OracleMissing, interpreter_judge, mspdebug
 from sqgen.table import Core
 
@@ -18,6 +19,7 @@ GUARD = 64  # bytes looked at on either side of every buffer, and above the stac
 STACK = 512  # bytes
 HERE = 0x130  # where the simulator has the multiplier
 JUNK = 0xA500  # what registers hold, plus their number
+FEW, PER_PRODUCT = 10_000, 100  # instructions of a call at most, beside products of limbs and for each
 ALLOWED = 8  # the bit of the status register that allows interrupts
 
 
@@ -28,12 +30,25 @@ def run(image: bytes, contract: Contract, core: Core, entry: int, runs: int, *, 
     """
     if HERE not in core.devices.values():
         return interpreter_judge.run(image, contract, core, entry, runs, branches=branches)
+    if not _ends(image, contract, core, entry):
+        raise UserError("mspdebug is not asked: the code does not return in the table's interpreter", Exit.DISAGREES)
     try:
         return _Judge(image, contract, entry).report(runs)
     except OracleMissing as error:
         raise UserError(str(error), Exit.TOOL) from None
     except OracleFailed as error:
         raise UserError(f"mspdebug cannot run this: {error}", Exit.DISAGREES) from None
+
+
+def _ends(image: bytes, contract: Contract, core: Core, entry: int) -> bool:
+    """Whether a call comes to some end, where the simulator would run on and on until it is stopped."""
+    longest = FEW + PER_PRODUCT * contract.limbs**2
+    call = Run(contract, core)
+    call.start(next(operands(contract, 1)))
+    try:
+        return sum(1 for _ in itertools.islice(follow(call.machine, image, entry), longest)) < longest
+    except (Crash, DecodeError):
+        return True
 
 
 class _Judge:

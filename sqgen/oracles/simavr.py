@@ -59,7 +59,9 @@ class Outcome:
     it. `pc` and its keys count bytes from the start of the image. After "crashed", `pc` is the instruction at
     fault or the place outside the image that was jumped to, and `fault` says what is wrong. `low_sp` is the
     lowest stack pointer at any instruction boundary, the entry among them, but for those between the two OUTs
-    of one move. `path` is a hash over the pc of every executed instruction, `last` the pc of the last one.
+    of one move. `path` is a hash over the pc of every executed instruction, `touched` one over the addresses of data
+    that it reads or writes, but for those that stand in the code, `last` the pc of the last
+    instruction.
     """
 
     stop: str
@@ -76,6 +78,7 @@ class Outcome:
     memory: tuple[bytes, ...]
     cycles_at: Mapping[int, int]
     path: str
+    touched: str
     last: int
 
 
@@ -225,7 +228,7 @@ def _outcome(answer: _Answer, request: Request, before: bytes, base: int, *, is_
     stop = answer.integer("<B")
     fault = answer.text()
     registers = tuple(answer.take(32))
-    sreg, sp, pc, cycles, low_sp, instructions, path, last = answer.integers("<BHIQHIQI")
+    sreg, sp, pc, cycles, low_sp, instructions, path, touched, last = answer.integers("<BHIQHIQQI")
     memory = tuple(answer.take(length) for _, length in request.read)
     places = answer.integer("<I") if is_first else 0
     cycles_at = {pc: spent for pc, spent in (answer.integers("<IQ") for _ in range(places))}  # noqa: C416
@@ -244,6 +247,7 @@ def _outcome(answer: _Answer, request: Request, before: bytes, base: int, *, is_
         memory=memory,
         cycles_at=cycles_at,
         path=f"{path:016x}",
+        touched=f"{touched:016x}",
         last=last,
     )
 

@@ -16,7 +16,7 @@
  *   ranges    := count:u16 (address:u16 length:u16)*
  *   bytes     := length:u32 byte*
  *
- *   answer to a request := stop:u8 machine low_sp:u16 instructions:u32 path:u64 last:u32 memory
+ *   answer to a request := stop:u8 machine low_sp:u16 instructions:u32 path:u64 touched:u64 last:u32 memory
  *                          and after the first one: count:u32 (pc:u32 cycles:u64)*
  *   answer to a state   := machine memory
  *   answer to 'R'       := first:u16 last:u16
@@ -64,7 +64,7 @@ typedef struct {
 
 typedef struct {
     int stop;
-    uint64_t cycles, path;
+    uint64_t cycles, path, touched; /* hashes of places executed, and of addresses of data */
     uint32_t instructions, last; /* last: where the last one stands in the image */
     uint16_t low_sp;
 } run_t;
@@ -261,9 +261,32 @@ static bool is_out_to_sp(uint16_t opcode) {
     return (opcode & mask) == out_spl || (opcode & mask) == out_sph;
 }
 
+static uint64_t mix(uint64_t hash, uint64_t value) { return (hash ^ value) * UINT64_C(0x100000001b3); } /* FNV-1a */
+
+/* Where the low byte of the register pair lies whose value is the address that an instruction reads or writes, -1 if it
+ * touches no data, or at an address that stands in the code. */
+static int pointer_of(uint16_t opcode) {
+    enum { X = 26, Y = 28, Z = 30 };
+    if ((opcode & 0xd000) == 0x8000) /* LDD, STD */
+        return opcode & 8 ? Y : Z;
+    if ((opcode & 0xffdf) == 0x95c8 || opcode == 0x95d8) /* LPM, SPM, ELPM without operands */
+        return Z;
+    if ((opcode & 0xfe0e) == 0x940e || (opcode & 0xf000) == 0xd000)
+        return R_SPL; /* CALL, RCALL */
+    if ((opcode & 0xffef) == 0x9508 || (opcode & 0xffef) == 0x9509) /* RET, RETI; ICALL */
+        return R_SPL;
+    if ((opcode & 0xfc00) != 0x9000)
+        return -1;
+    int mode = opcode & 15;
+    if (mode == 15) /* PUSH, POP */
+        return R_SPL;
+    return mode == 0 ? -1 : mode <= 7 ? Z : mode <= 11 ? Y : X; /* LDS and STS; LD, ST, LPM, ELPM, XCH and its like */
+}
+
 /* Runs from avr->pc until `sentinel`; adds each instruction's cycles to at[(pc - base) / 2] unless NULL. */
 static run_t run_call(const call_t *call, uint32_t sentinel, uint64_t *at) {
     run_t run = {.stop = STOP_LIMIT, .low_sp = stack_pointer(), .path = UINT64_C(0xcbf29ce484222325)};
+    run.touched = run.path;
     bool shadow = false; /* the instruction after the one that sets I is never interrupted */
     bool half_written = false; /* SP moves by two OUTs, perhaps with OUT SREG between: no depth until both */
     while (avr->pc != sentinel && run.instructions < call->limit && !fault[0]) {
@@ -278,8 +301,11 @@ static run_t run_call(const call_t *call, uint32_t sentinel, uint64_t *at) {
         if (fault[0])
             break;
         run.last = offset;
-        run.path = (run.path ^ offset) * UINT64_C(0x100000001b3); /* FNV-1a */
+        run.path = mix(run.path, offset);
         uint16_t opcode = opcode_at(pc);
+        int pointer = pointer_of(opcode);
+        if (pointer >= 0)
+            run.touched = mix(run.touched, (avr->data[pointer] | avr->data[pointer + 1] << 8));
         if (stack_pointer() < run.low_sp && !(half_written && is_out(opcode)))
             run.low_sp = stack_pointer();
         half_written = is_out_to_sp(opcode) ? !half_written : half_written && is_out(opcode);
@@ -330,6 +356,7 @@ static void answer_request(const call_t *call, uint64_t *at) {
     put(2, run.low_sp);
     put(4, run.instructions);
     put(8, run.path);
+    put(8, run.touched);
     put(4, run.last);
     put_memory(asked);
 }

@@ -63,6 +63,8 @@ def _batch(
             problem = "the stack pointer is not restored"
         if not problem and not branches and outcome.path != outcomes[0].path:
             problem = "its path depends on the operands"
+        if not problem and outcome.touched != outcomes[0].touched:
+            problem = "the addresses that it reads or writes depend on the operands"
         if not problem and outcome.cycles != outcomes[0].cycles:
             problem = f"it takes {outcome.cycles} cycles, and {outcomes[0].cycles} with other operands"
         if problem:

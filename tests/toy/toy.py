@@ -204,3 +204,10 @@ def frame(saved: Sequence[str], core: Core, *, alone: bool = False) -> tuple[lis
     """Nothing is saved: there is no stack, and no code of ours writes RA."""
     assert not saved
     return [], [Op("ret", ())]
+
+
+def wipe(registers: Sequence[str], limbs: int, isa: Isa, core: Core) -> list[Op]:
+    """Clear registers, the multiplier's among them, and the carry."""
+    assert not limbs
+    cleared = [Op("li", (register, 0)) for register in registers if register in isa.registers]
+    return [Op("clear", ()), *cleared, Op("li", ("g0", 0)), Op("add", ("g0", "g0", "g0"))]

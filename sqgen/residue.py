@@ -1,0 +1,179 @@
+"""What a kernel leaves behind: places that on return may hold what was made from operands.
+
+The path is one for all operands, and so are addresses.  So one run is enough, on numbers of which some are marked: a
+limb of an operand is, and so is whatever an instruction computes from one that is.  Only what does not depend on a
+number counts as clean although that was used: a limb less itself, or by exclusive or with itself, and products and
+masks with zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from . import frame
+from .contract import Contract
+from .encode import Instr
+from .interpret import Machine, Run
+from .table import Core, Isa
+
+
+class Secret(int):
+    """A number that was made from operands."""
+
+    def __xor__(self, other: int) -> Secret:
+        return Secret(int(self) ^ other)
+
+
+@dataclass(frozen=True)
+class Residue:
+    """What may hold something made from operands on return: `stack`, bytes below the place that the stack pointer then
+    has, by their distance from there in bytes, 1 for the first; `registers`, and whether flags, in the table's order;
+    the titles of `devices`."""
+
+    stack: tuple[int, ...]
+    registers: tuple[str, ...]
+    flags: bool
+    devices: tuple[str, ...]
+
+    @property
+    def nothing(self) -> bool:
+        return not (self.stack or self.registers or self.flags or self.devices)
+
+    @property
+    def claim(self) -> dict[str, object]:
+        """As a manifest has it: of the stack how many bytes."""
+        return {
+            "stack": len(self.stack),
+            "registers": list(self.registers),
+            "flags": self.flags,
+            "devices": list(self.devices),
+        }
+
+    def text(self) -> str:
+        """In words, for people."""
+        size = f"{len(self.stack)} bytes of the stack below its pointer"
+        places = [*self.registers, *(["flags"] if self.flags else []), *self.devices, *([size] if self.stack else [])]
+        return f"what was made from operands may be in {', '.join(places)}" if places else "nothing made from operands"
+
+
+def residue(image: bytes, contract: Contract, core: Core, paths: Sequence[Sequence[int]], entry: int = 0) -> Residue:
+    """What is left by any of the paths of proved code: offsets in bytes from the entry of what is executed."""
+    found = [left(_walked(image, contract, core, path, entry)) for path in paths]
+    isa = contract.isa
+    among = {name for each in found for name in each.registers}
+    titles = {title for each in found for title in each.devices}
+    return Residue(
+        tuple(sorted({at for each in found for at in each.stack})),
+        tuple(name for name in (*isa.registers, *isa.special) if name in among),
+        any(each.flags for each in found),
+        tuple(device.title for device in isa.devices.values() if device.title in titles),
+    )
+
+
+def _walked(image: bytes, contract: Contract, core: Core, path: Sequence[int], entry: int) -> _Marking:
+    """The machine at the end of a path, wherever branches on operands would have led."""
+    run = Run(contract, core, _Marking)
+    machine = run.machine
+    assert isinstance(machine, _Marking)
+    run.start((0,) * (len(run.places) - 1))
+    for name in list(run.places)[1:]:
+        machine.marked.update(range(run.places[name], run.places[name] + run.lengths[name]))
+    machine.top = machine.wide(machine.stack) + machine.isa.stack_free
+    machine.floor = max(run.places[name] + run.lengths[name] for name in run.places)
+    for at in path:
+        machine.step(image, entry + at)
+    return machine
+
+
+def left(machine: _Marking) -> Residue:
+    """What is marked in a machine."""
+    isa = machine.isa
+
+    marked = {name for name in isa.wipeable if isinstance(machine.slots[isa.slots[name]], Secret)}
+    devices = [isa.devices[name] for name in machine.core.devices]
+    return Residue(
+        tuple(machine.top - at for at in machine.marked if machine.floor <= at < machine.top),
+        tuple(name for name in (*isa.registers, *isa.special) if name in marked),
+        not marked.isdisjoint(isa.flags),
+        tuple(device.title for device in devices if not marked.isdisjoint(device.slots)),
+    )
+
+
+class _Marking(Machine):
+    """A processor that marks what is made from operands: numbers in slots, and bytes of memory.
+
+    `top` is where the caller's stack ends, `floor` the lowest address at which a kernel's stack may be.
+    """
+
+    def __init__(self, isa: Isa, core: Core, memory_bytes: int) -> None:
+        super().__init__(isa, core, memory_bytes)
+        self.marked: set[int] = set()
+        self.top = self.floor = 0
+
+    # ---- the domain of `Meaning.run` ------------------------------------------------------------------------
+
+    def linear(self, terms: Sequence[tuple[int, int]]) -> int:
+        total = super().linear(terms)
+        factors: dict[int, int] = {}  # of each marked number, which is itself and no other of the same value
+        for coefficient, value in terms:
+            if isinstance(value, Secret):
+                factors[id(value)] = factors.get(id(value), 0) + coefficient
+        return Secret(total) if any(factors.values()) else total
+
+    def product(self, left: int, right: int) -> int:
+        both = super().product(left, right)
+        zero = any(value == 0 and not isinstance(value, Secret) for value in (left, right))
+        return both if zero or not self.secret(left, right) else Secret(both)
+
+    def digits(self, value: int, widths: Sequence[int], signs: Sequence[int], slots: Sequence[int]) -> list[int]:
+        found = super().digits(value, widths, signs, slots)
+        return [Secret(digit) for digit in found] if self.secret(value) else found
+
+    def logic(self, op: str, left: int, right: int) -> int:
+        found = super().logic(op, int(left), int(right))
+        cleared = op == "&" and any(value == 0 and not isinstance(value, Secret) for value in (left, right))
+        same = op == "^" and left is right
+        return found if cleared or same or not self.secret(left, right) else Secret(found)
+
+    def zero(self, value: int, also: int | None) -> int:
+        found = super().zero(value, also)
+        return Secret(found) if self.secret(value, also) else found
+
+    def load(self, address: int) -> int:
+        if self.bus and address < self.bus.top:
+            return cast(int, self.bus.load(address, self))
+        found = super().load(address)
+        return found if self.marked.isdisjoint(self.bytes(address)) else Secret(found)
+
+    def store(self, address: int, value: int) -> None:
+        super().store(address, value)
+        mark = self.marked.update if self.secret(value) else self.marked.difference_update
+        mark(self.bytes(address))
+
+    def bytes(self, address: int) -> range:
+        """The addresses of a limb."""
+        return range(address, address + self.isa.limb_bits // 8)
+
+    @staticmethod
+    def secret(*values: int | None) -> bool:
+        return any(isinstance(value, Secret) for value in values)
+
+    # ---- running ------------------------------------------------------------------------------------------------
+
+    def conditional(self, instr: Instr) -> None:
+        """What a condition decides on is made from operands where that is, whether it is executed or not."""
+        flag, _ = self.conditions[0]
+        marked = self.secret(self.slots[self.isa.slots[flag]])
+        super().conditional(instr)
+        places = instr.places(self.isa)
+        for slot in (slot for name in frame.outputs(instr.insn) for slot in places[name]) if marked else ():
+            self.slots[slot] = Secret(self.slots[slot])
+
+    def enter(self, following: int) -> None:
+        """A return address is none of the operands'."""
+        super().enter(following)
+        if not self.isa.abi.link:
+            stack = self.wide(self.stack) + self.isa.stack_free
+            self.marked.difference_update(range(stack, stack + self.core.pc_limbs * (self.isa.limb_bits // 8)))
