@@ -65,6 +65,11 @@ def test_what_is_seen_on_one_core_holds_for_those_that_differ_in_name_alone(monk
     ]
 
 
+def test_the_interpreter_is_no_outside_simulator() -> None:
+    found = matrix.outcome(matrix.Job("msp430", "msp430x", "sqr", 32, "auto"))
+    assert (found.verdict, found.simulator, found.counted) == (matrix.RIGHT, "", False)
+
+
 @pytest.mark.simulator
 def test_code_that_the_simulated_part_has_no_room_for_is_right_without_it() -> None:
     found = matrix.outcome(matrix.Job("avr", "atmega8", "mul", 208, "row-blocks"))

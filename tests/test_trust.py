@@ -50,6 +50,7 @@ def test_nothing_that_was_tried_was_accepted_though_wrong() -> None:
     assert not any(mutate.WRONG in counts for entry in changed.values() for counts in entry["counts"].values())
     tables = figures("table-mutation.json")
     assert not any(mutate_tables.NOBODY in seers for fields in tables.values() for seers in fields.values())
+    assert [line for row in trust.document(trust.FUZZ).values() for line in row["wrong"]] == []
     kept = figures("trust.json")
     assert [name for name, row in kept["matrix"].items() if row["wrong"] or row["right"] != row["kernels"]] == []
     assert [name for name, row in kept["reproduce"].items() if row["same"] != row["kernels"]] == []
@@ -106,6 +107,7 @@ def test_a_matrix_that_is_not_whole_says_up_to_where_it_is(tmp_path: Path, monke
     assert (found["combinations"], found["tried"], found["complete"]) == (len(jobs), len(jobs) // 2 + 1, 16)
     assert (found["kernels"], found["right"], found["wrong"]) == (len(done), len(done) - 1, 1)
     assert found["traces"] == 8 * (len(done) - 1)
+    assert found["simulated"] == {"simavr": len(done) - 1, matrix.NOWHERE: 1} and found["counted"] == len(done) - 1
 
 
 def test_a_kernel_that_is_made_otherwise_counts_as_different(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

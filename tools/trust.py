@@ -71,7 +71,7 @@ def of_matrix(name: str) -> dict[str, Any]:
         "cores": len({job.core for job, outcome in done.items() if outcome.verdict != matrix.NONE}),
         "combinations": len(jobs),
         "tried": report["kernels"] + report["none"],
-        "complete": max((bits for bits in matrix.SIZES if bits < missing), default=0),
+        "complete": max((job.bits for job in jobs if job.bits < missing), default=0),
         "kernels": report["kernels"],
         "right": report["right"],
         "wrong": len(report["wrong"]),
