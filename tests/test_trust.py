@@ -58,7 +58,7 @@ def test_nothing_that_was_tried_was_accepted_though_wrong() -> None:
 
 def test_the_totals_are_those_of_the_files() -> None:
     changed = figures("mutation.json")
-    report = trust.REPORT.read_text()
+    report = trust.REPORT.read_text().partition("## Changed kernels")[2]
     total = sum(count for entry in changed.values() for counts in entry["counts"].values() for count in counts.values())
     assert numbers(report, "all")[0] == total == sum(numbers(report, core)[0] for _, core in mutate.SIZES)
     assert f"{total:,} kernels with an instruction or two changed" in trust.README.read_text().replace("\n", " ")
