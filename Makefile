@@ -3,8 +3,10 @@
 # make sim   only the tests against the outside simulators.
 # make lowest  a few tests with the oldest dependencies that pyproject.toml allows.
 # make lock  requirements/ anew: the versions, with hashes, that CI installs.
-# make reproduce  all kernels whose parameters were searched for, by every Python there is: the same code?  Takes minutes.
+# make reproduce  all kernels whose parameters were searched for, by every Python there is: the same code?  Half an hour for each.
 # make matrix  every method, size and core: proved, simulated, held against its manifest; hours, goes on where it was.
+# make hostile  how many bad inputs the tests try; a few minutes.
+# make trust  docs/trust-report.md: what was tried so far, of all that these commands left.
 # make sweep every method at every size up to 256 bits, proved and run in the simulator; takes minutes.
 
 PYTHON ?= python3
@@ -13,7 +15,7 @@ BIN    := $(VENV)/bin
 LOCK   := --quiet --upgrade --universal --python-version 3.11 --generate-hashes --custom-compile-command 'make lock'
 APT    := gcc libc6-dev gcc-avr avr-libc binutils-avr libsimavr-dev libelf-dev qemu-system-misc binutils-arm-none-eabi qemu-system-arm mspdebug
 
-.PHONY: run test sim answers search-avr search-arm results pictures mutate fuzz sweep reproduce matrix clean
+.PHONY: run test sim answers search-avr search-arm results pictures mutate fuzz hostile trust sweep reproduce matrix clean
 
 run: $(VENV)/installed
 	$(BIN)/sqgen --isa avr --bits 192 --method sbd
@@ -59,14 +61,23 @@ search-arm: $(VENV)/installed  # the same for Cortex-M; hours
 PYTHONS ?= $(BIN)/python $(filter-out %/$(shell $(PYTHON) -c 'import platform; print(platform.python_version())')/bin/python,\
              $(wildcard $(HOME)/.pyenv/versions/3.1[1-9]*/bin/python) $(wildcard /usr/bin/python3.1[2-9]))
 
+# The tests that count bad inputs (tests/hostile.py).
+HOSTILE := $(addprefix tests/test_,cli_refusals.py cli_files.py verify.py hostile.py faults.py input.py)
+
 # MATRIX: options of tools/matrix.py, such as --isa avr --most 128.
 matrix: $(VENV)/tested-with packages
 	$(BIN)/python tools/matrix.py $(MATRIX)
 
 reproduce: $(VENV)/tested-with
-	$(BIN)/python tools/reproduce.py --most 128 $(foreach python,$(PYTHONS),--python $(python))
+	$(BIN)/python tools/reproduce.py $(foreach python,$(PYTHONS),--python $(python))
 
-mutate: $(VENV)/tested-with packages  # every change of an instruction, of many kernels; an hour, and may be broken off
+hostile: $(VENV)/tested-with packages  # what must be refused, counted; a few minutes
+	$(BIN)/python -m pytest -n 0 --tried build/hostile.json $(HOSTILE)
+
+trust: $(VENV)/tested-with  # docs/trust-report.md and the README's line of it, from what was found so far
+	$(BIN)/python tools/trust.py --write
+
+mutate: $(VENV)/tested-with packages  # every change of an instruction, of many kernels; hours, and may be broken off
 	$(BIN)/python tools/mutate.py
 	$(BIN)/python tools/mutate_tables.py
 	$(BIN)/python -m pytest -n auto -m mutate

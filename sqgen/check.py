@@ -36,8 +36,8 @@ def run(
 ) -> Report:
     """Run a kernel many times; `branches`: operands may have paths of their own, of as many cycles.
 
-    Raises UserError: there is no simulator for the core, or it is not installed (TOOL), or it saw something wrong
-    (DISAGREES).
+    Raises UserError: there is no simulator for the core, or it is not installed (TOOL), or the core has no room for the
+    code (LIMITS), or it saw something wrong (DISAGREES).
     """
     name = contract.isa.timings[core.timing].judge
     if not name:

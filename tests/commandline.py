@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from conftest import assemble, kernel
+from hostile import REFUSED, tried
 
 from sqgen import emit, progress
 from sqgen.cli import main
@@ -62,6 +63,7 @@ def refused(sqgen: Call, here: Path) -> Callable[..., str]:
     """Like `sqgen`, for what must be refused: nothing printed but one line, nothing written.  Returns the line."""
 
     def call(code: Exit, line: str, *more: str) -> str:
+        tried(REFUSED)
         before = tree(here)
         run = sqgen(line, *more)
         assert (run.code, run.out) == (code, ""), run

@@ -8,6 +8,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+import hostile
 import pytest
 
 from sqgen import kernel as kernel_module
@@ -35,6 +36,16 @@ def missing(message: str) -> None:
     if os.environ.get("CI"):
         pytest.fail(message)
     pytest.skip(message)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--tried", type=Path, help="Write to this file how many bad inputs were tried; needs -n 0.")
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    path = session.config.getoption("--tried")
+    if path and exitstatus == pytest.ExitCode.OK:
+        hostile.write(path)
 
 
 @pytest.hookimpl(wrapper=True)

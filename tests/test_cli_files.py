@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from commandline import LONG, SLOW, SMALL, STEM, Call, built, linked, shell, source
 from conftest import assemble, avr, kernel
+from hostile import OBJECTS, tried
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -109,6 +110,7 @@ def test_a_pipe_is_refused_and_not_waited_for(here: Path, command: str, name: st
 
 def readable(path: Path, data: bytes) -> bool:
     """Whether the function is found in these bytes; anything but a UserError fails, and so does taking long."""
+    tried(OBJECTS)
     path.write_bytes(data)
     start = time.perf_counter()
     code = Exit.OK

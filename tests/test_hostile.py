@@ -17,6 +17,7 @@ import pytest
 from commandline import SQGEN, STEM, Call, built, shell, source
 from conftest import avr, contract, core, kernel
 from fuzz_inputs import sections
+from hostile import CODE, tried
 from test_exact import pick
 
 from sqgen import emit, objects, programs
@@ -89,6 +90,7 @@ def test_no_code_at_all_breaks_a_proof_or_a_run(name: str) -> None:
         rng = random.Random(seed)
         code, where = random_code(which, rng), rng.choice(list(which.cores.values()))
         what = Contract(rng.choice(["sqr", "mul"]), rng.choice([1, 2, 4]), which)
+        tried(CODE)
         assert not prove(code, what, where, branches=rng.random() < 0.2).proved
         assert not prove_forward(code, what, where, branches=rng.random() < 0.2).proved
         counterexample(code, what, where)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from commandline import ROOT, SMALL, STEM, built, shell, source, tree
+from hostile import VALUES, tried
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -77,6 +78,7 @@ def test_no_text_of_an_option_becomes_code(refused: Callable[..., str], payload:
 @settings(max_examples=400, deadline=None)
 def test_a_value_that_is_taken_is_plain(text: str, which: tuple[str, str]) -> None:
     name, parameter = which
+    tried(VALUES)
     try:
         values(name, {parameter: text}, 16)
     except UserError:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import matrix
+import observe
 import pytest
 
 from sqgen import emit, kernel
@@ -40,6 +41,39 @@ def test_what_is_done_counts_for_the_same_code_only(tmp_path: Path, monkeypatch:
     row = {"version": "1", "job": vars(JOB), "verdict": matrix.RIGHT, "reason": ""}
     file.write_text(json.dumps(row) + "\n" + json.dumps(row)[:20])
     assert set(matrix.done(file, "1")) == {JOB} and not matrix.done(file, "2")
+
+
+def test_only_what_is_not_done_is_done_and_what_went_together_comes_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cores = [JOB, replace(JOB, core="atmega328p"), replace(JOB, core="atmega4809")]
+    assert [each.verdict for each in matrix.work(cores, tmp_path)] == [matrix.RIGHT] * 3
+    assert len((tmp_path / "avr.jsonl").read_text().splitlines()) == 3
+    monkeypatch.setattr(matrix, "together", lambda jobs: 1 // 0)
+    assert [each.job for each in matrix.work(cores[::-1], tmp_path)] == cores[::-1]
+
+
+def test_what_is_seen_on_one_core_holds_for_those_that_differ_in_name_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(observe, "faults", lambda *given: [given[2].name])
+    cores = ("atmega128", "atmega328p", "atmega2560", "atmega4809")
+    rows = matrix.together([replace(JOB, core=core) for core in cores])
+    assert [(row["traces"], row["reason"].split(";")[0]) for row in rows] == [
+        (matrix.TRACES, "atmega128"),
+        (0, "atmega128"),
+        (matrix.TRACES, "atmega2560"),
+        (matrix.TRACES, "atmega4809"),
+    ]
+
+
+def test_the_interpreter_is_no_outside_simulator() -> None:
+    found = matrix.outcome(matrix.Job("msp430", "msp430x", "sqr", 32, "auto"))
+    assert (found.verdict, found.simulator, found.counted) == (matrix.RIGHT, "", False)
+
+
+@pytest.mark.simulator
+def test_code_that_the_simulated_part_has_no_room_for_is_right_without_it() -> None:
+    found = matrix.outcome(matrix.Job("avr", "atmega8", "mul", 208, "row-blocks"))
+    assert (found.verdict, found.simulator) == (matrix.RIGHT, "") and "does not fit in flash" in found.reason
 
 
 def test_the_reports_name_what_is_wrong_and_how_to_repeat_it() -> None:

@@ -23,7 +23,8 @@ EVERY = 5  # of the kernels, one of so many
 
 @pytest.mark.parametrize("name", [name for _, name in SIZES])
 def test_no_wrong_change_of_a_sample_is_accepted(name: str) -> None:
-    found = [mutate.tally(subject, SAMPLE, PAIRS) for subject in list(mutate.subjects([name]))[::EVERY]]
+    some = list(mutate.subjects([name], sample=SAMPLE))[::EVERY]
+    found = [mutate.tally(subject, PAIRS) for subject in some]
     assert found
     assert [line for tally in found for line in tally.wrong] == []
     total = sum((Counter(counts) for tally in found for counts in tally.counts.values()), Counter[str]())
@@ -36,8 +37,8 @@ def test_an_accepted_change_that_is_wrong_is_reported(monkeypatch: pytest.Monkey
         proved = True
 
     monkeypatch.setattr(mutate, "prove", lambda *_: Believer)
-    subject = next(mutate.subjects(["cortex-m4"]))
-    tally = mutate.tally(subject, 30, 2)
+    subject = next(mutate.subjects(["cortex-m4"], sample=30))
+    tally = mutate.tally(subject, 2)
     assert len(tally.wrong) > 20 and sum(counts.get(WRONG, 0) for counts in tally.counts.values()) == len(tally.wrong)
     assert tally.wrong[0].startswith("cortex-m4/") and " -> " in tally.wrong[0]
 
@@ -48,6 +49,16 @@ def test_the_table_counts_each_change_once_in_each_of_its_lines() -> None:
     rows = [line.split() for line in shown.splitlines()]
     assert ["cortex-m4,", "dropped", "9", "7", "2", "0", "0"] in rows
     assert ["all,", "all", "20", "14", "4", "2", "0"] in rows
+
+
+def test_what_was_found_counts_for_the_same_code_provers_and_table_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    subject = next(mutate.subjects(["cortex-m4"]))
+    found = {subject.name: {**mutate.basis(subject), "counts": {}}}
+    assert mutate.is_known(subject, found) and not mutate.is_known(subject, {})
+    for key in ("sha256", "prover", "table"):
+        assert not mutate.is_known(subject, {subject.name: {**found[subject.name], key: "another"}})
+    monkeypatch.setattr(mutate, "prover", lambda: "another")
+    assert not mutate.is_known(subject, found)
 
 
 def test_what_was_found_is_kept_in_one_order() -> None:

@@ -4,44 +4,45 @@ python tools/matrix.py                                 all; hours, may be broken
 python tools/matrix.py --isa avr --op sqr --method sbd --core atmega128 --most 128
 
 Each kernel runs in the outside simulator of its core, where there is one, and in the interpreter (tools/observe.py).
-What is done stands in build/matrix/done.jsonl, and counts as long as the code of sqgen is the same; report.json and
-report.html are made from it: what failed, and the command that repeats it.
+What is done stands in build/matrix/<isa>.jsonl, and counts as long as the sources of the kernels are the same;
+report.json and report.html are made from it: what failed, and the command that repeats it.
 """
 
 from __future__ import annotations
 
-import hashlib
 import html
 import itertools
 import json
 import shlex
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from concurrent.futures import as_completed
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import click
 import figures
+import journal
 import observe
+import sources
 
-from sqgen import check, emit, kernel, methods, workers
+from sqgen import check, emit, kernel, methods
 from sqgen.contract import OPS
 from sqgen.errors import Exit, UserError
 from sqgen.files import write_all
 from sqgen.kernel import Kernel
-from sqgen.progress import Bar
+from sqgen.oracles import interpreter_judge
 from sqgen.spec import spec
 from sqgen.tables import isa, isa_names
 
 TOP = Path(__file__).resolve().parent.parent
 FOLDER = TOP / "build" / "matrix"
-SOURCES = ("sqgen", "isa", "schedules", "templates", "tools")
 SIZES = (*range(16, 257, 8), *range(288, 513, 32), *range(576, 1025, 64), 2048, 4096)  # bits
 RUNS, TRACES = 40, 8  # operands tried in the simulator, and in the interpreter
 RIGHT, NONE, WRONG = "right", "none", "wrong"
+NOWHERE = "no simulator"
+SEEN: dict[tuple[str, ...], Sequence[str]] = {}  # of the kernels that go together, what is wrong with them
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ class Job(figures.Job):
 @dataclass(frozen=True)
 class Outcome:
     """What became of a job: `right`, `wrong`, or that there is `none`, and why; the simulator that ran it, the cycles
-    of a call and whether the simulator counted them too."""
+    of a call and whether the simulator counted them too; how many traces were compared."""
 
     job: Job
     verdict: str
@@ -68,6 +69,7 @@ class Outcome:
     simulator: str = ""
     cycles: int = 0
     counted: bool = False
+    traces: int = 0
 
 
 def jobs(names: Sequence[str]) -> Iterator[Job]:
@@ -92,54 +94,87 @@ def outcome(job: Job) -> Outcome:
         return judged(job, made)
     except UserError as error:
         return Outcome(job, WRONG, str(error))
+    except Exception as error:
+        return Outcome(job, WRONG, f"{type(error).__name__}: {error}")
 
 
 def judged(job: Job, made: Kernel) -> Outcome:
     """The kernel beside its manifest.  Raises UserError where the simulator sees something wrong."""
     manifest = emit.manifest(made)
-    what, core, image = made.spec.contract, made.spec.core, made.compiled.image
-    found = list(dict.fromkeys(observe.faults(image, what, core, manifest, TRACES)))
-    simulator, counted = "", False
-    if what.isa.timings[core.timing].judge:
-        seen = check.run(image, what, core, 0, RUNS, branches=False)
-        simulator, counted = seen.simulator, bool(seen.call)
-        claimed = (*manifest["cycles"].values(), manifest["stack"])
-        measured = (seen.body, seen.call, seen.stack) if counted else (*claimed[:2], seen.stack)
-        if measured != claimed:
-            found.append(f"{simulator} counts (body, call, stack) = {measured}, the manifest says {claimed}")
-    verdict = WRONG if found else RIGHT
-    return Outcome(job, verdict, "; ".join(found[:3]), simulator, made.price.call, counted)
+    traces, found = observed(made, manifest)
+    simulated = Outcome(job, RIGHT, "", cycles=made.price.call, traces=traces)
+    if made.spec.contract.isa.timings[made.spec.core.timing].judge:
+        simulated = beside(simulated, made, manifest)
+    if found:
+        return replace(simulated, verdict=WRONG, reason="; ".join([*found[:3], simulated.reason]))
+    return simulated
 
 
-def digest() -> str:
-    """Of all that decides on outcomes."""
-    paths = sorted(
-        path for name in SOURCES for path in (TOP / name).rglob("*") if path.suffix in (".py", ".toml", ".j2")
-    )
-    return hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()[:16]
+def beside(outcome: Outcome, made: Kernel, manifest: Mapping[str, Any]) -> Outcome:
+    """What the simulator makes of it."""
+    try:
+        seen = check.run(made.compiled.image, made.spec.contract, made.spec.core, 0, RUNS, branches=False)
+    except UserError as error:
+        if error.code != Exit.LIMITS:
+            raise
+        return replace(outcome, reason=str(error))  # the core has no room for the code
+    claimed = (*manifest["cycles"].values(), manifest["stack"])
+    measured = (seen.body, seen.call, seen.stack) if seen.call else (*claimed[:2], seen.stack)
+    if measured == claimed and seen.simulator == interpreter_judge.NAME:  # which is not from outside
+        return outcome
+    if measured == claimed:
+        return replace(outcome, simulator=seen.simulator, counted=bool(seen.call))
+    reason = f"{seen.simulator} counts (body, call, stack) = {measured}, the manifest says {claimed}"
+    return replace(outcome, verdict=WRONG, reason=reason, simulator=seen.simulator)
+
+
+def observed(made: Kernel, manifest: Mapping[str, Any]) -> tuple[int, Sequence[str]]:
+    """How many traces were compared, and where the kernel does not do what its manifest says.
+
+    Many cores differ in their names alone: what was seen of the same code on one of them holds for the others.
+    """
+    core = replace(made.spec.core, name="", without=(), answers="", max_bits=0)
+    same = (made.sha256, repr(core), repr([manifest[name] for name in observe.PROMISES]))
+    if same in SEEN:
+        return 0, SEEN[same]
+    found = observe.faults(made.compiled.image, made.spec.contract, made.spec.core, manifest, TRACES)
+    SEEN[same] = list(dict.fromkeys(found))
+    return TRACES, SEEN[same]
+
+
+def together(jobs: Sequence[Job]) -> Sequence[Mapping[str, Any]]:
+    """Outcomes as rows of the file."""
+    SEEN.clear()
+    return [asdict(outcome(job)) for job in jobs]
+
+
+def version(name: str) -> str:
+    """Of all that decides on the outcomes of an instruction set."""
+    return sources.digest([*sources.of_kernels(name), *sources.tools(["matrix", "observe"])])
 
 
 def done(file: Path, version: str) -> dict[Job, Outcome]:
-    """What stands in the file for this version; a last line that was broken off does not count."""
+    """What is known of these sources."""
     found: dict[Job, Outcome] = {}
-    for line in file.read_text(encoding="utf-8").splitlines() if file.is_file() else []:
-        try:
-            row = json.loads(line)
-        except ValueError:
-            continue
-        if row.pop("version") == version:
-            job = Job(**row.pop("job"))
-            found[job] = Outcome(job, **row)
+    for row in journal.rows(file, version):
+        job = Job(**row.pop("job"))
+        found[job] = Outcome(job, **row)
     return found
 
 
-def work(wanted: Sequence[Job], file: Path, version: str) -> None:
-    """Do what is not done, on all processors; each line is written when it is there."""
-    with file.open("a", encoding="utf-8") as stream, Bar("kernels", len(wanted)) as bar, workers.pool() as pool:
-        for number, future in enumerate(as_completed([pool.submit(outcome, job) for job in wanted])):
-            stream.write(json.dumps({"version": version, **asdict(future.result())}) + "\n")
-            stream.flush()
-            bar.update(number + 1)
+def work(wanted: Sequence[Job], out: Path) -> Iterator[Outcome]:
+    """All outcomes, those that are not known worked out before; kernels that differ in the core alone go together."""
+    for name in dict.fromkeys(job.isa for job in wanted):
+        file, now = out / f"{name}.jsonl", version(name)
+        mine = [job for job in wanted if job.isa == name]
+        known = done(file, now)
+        groups: dict[tuple[int, str, str], list[Job]] = {}
+        for job in mine:
+            if job not in known:
+                groups.setdefault((job.bits, job.op, job.method), []).append(job)
+        journal.work(together, [groups[key] for key in sorted(groups)], file, now)
+        known = done(file, now)
+        yield from (known[job] for job in mine)
 
 
 def report(found: Sequence[Outcome]) -> dict[str, Any]:
@@ -149,9 +184,9 @@ def report(found: Sequence[Outcome]) -> dict[str, Any]:
         "kernels": len(made),
         "right": sum(each.verdict == RIGHT for each in found),
         "none": len(found) - len(made),
-        "simulated": dict(sorted(Counter(each.simulator or "no simulator" for each in made).items())),
+        "simulated": dict(sorted(Counter(each.simulator or NOWHERE for each in made).items())),
         "cycles confirmed by a simulator": sum(each.counted for each in made),
-        "traces compared": TRACES * len(made),
+        "traces compared": sum(each.traces for each in made),
         "wrong": [
             {**asdict(each.job), "reason": each.reason, "repeat": each.job.command}
             for each in found
@@ -191,12 +226,7 @@ def main(*, names: tuple[str, ...], least: int, most: int, out: Path, **only: tu
         for job in jobs(names or isa_names())
         if least <= job.bits <= most and all(getattr(job, field) in words for field, words in chosen.items())
     ]
-    out.mkdir(parents=True, exist_ok=True)
-    file, version = out / "done.jsonl", digest()
-    before = done(file, version)
-    work([job for job in wanted if job not in before], file, version)
-    before = done(file, version)
-    facts = report([before[job] for job in wanted])
+    facts = report(list(work(wanted, out)))
     write_all(out, {"report.json": json.dumps(facts, indent=2) + "\n", "report.html": page(facts)})
     for each in facts["wrong"]:
         click.echo(f"wrong: {each['repeat']}: {each['reason']}", err=True)

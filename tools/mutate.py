@@ -2,24 +2,27 @@
 
 A change is refused by the proof; or it is accepted, and then runs on structured operands say whether it is right, and
 the second proof whether it thinks so, too.  One that is accepted and wrong is a fault of the proof: the command says
-which, and fails.  Kernels that were done before, and are the same, are not done again: it may be stopped at any time.
+which, and fails.  Of small kernels every change of one instruction is tried, of larger ones a sample; pairs of each.
+Kernels that were done before are not done again, as long as they and the sources of the provers are the same: it may be
+stopped at any time.
 """
 
 from __future__ import annotations
 
+import functools
 import json
-import multiprocessing
-import os
 import random
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import as_completed
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
+import sources
 
-from sqgen import files, methods, mutants
+from sqgen import files, methods, mutants, workers
 from sqgen import kernel as kernel_module
 from sqgen.contract import OPS, Contract
 from sqgen.errors import UserError
@@ -30,13 +33,16 @@ from sqgen.progress import Bar
 from sqgen.prove import prove
 from sqgen.report import plain_table
 from sqgen.spec import spec
-from sqgen.table import Core
+from sqgen.table import Core, Isa
 
 STATE = Path(__file__).resolve().parent.parent / "docs" / "mutation.json"
+PROVERS = ("prove", "forward_proof", "interpret", "mutants", "tables")  # what decides on outcomes, in sqgen/
 RUNS = 60  # operands on which an accepted change is run
+COUNT, SAMPLE = 300, 150  # pairs of changes of a small kernel; changes, and pairs of them, of a larger one
 PAIRS = "pairs"
 REFUSED, BOTH, ONE, WRONG = OUTCOMES = ("refused", "equivalent", "equivalent, one proof", "wrong")
-SIZES: Mapping[tuple[str, str], Sequence[int]] = {  # bits of the kernels of all methods, by core
+Sizes = Mapping[tuple[str, str], Sequence[int]]
+SIZES: Sizes = {  # bits of the small kernels of all methods, by core
     ("avr", "atmega128"): (16, 32),
     ("arm", "cortex-m4"): (64, 96),
     ("arm", "cortex-m3"): (64,),
@@ -45,17 +51,27 @@ SIZES: Mapping[tuple[str, str], Sequence[int]] = {  # bits of the kernels of all
     ("msp430", "msp430x"): (32, 64),
     ("msp430", "msp430x-mpy32"): (32, 64),
 }
+LARGER: Sizes = {  # and of the larger ones
+    ("avr", "atmega128"): (64, 128),
+    ("arm", "cortex-m4"): (128, 256),
+    ("arm", "cortex-m3"): (128,),
+    ("arm", "cortex-m0"): (96, 128),
+    ("msp430", "msp430"): (128,),
+    ("msp430", "msp430x"): (128,),
+    ("msp430", "msp430x-mpy32"): (128,),
+}
 
 
 @dataclass(frozen=True)
 class Subject:
-    """A kernel to be changed."""
+    """A kernel to be changed; a `sample` is how many of its changes are tried, None if all."""
 
     name: str
     contract: Contract
     core: Core
     image: bytes
     sha256: str
+    sample: int | None
 
     def outcome(self, image: bytes) -> str:
         """What becomes of it with its code changed."""
@@ -68,18 +84,19 @@ class Subject:
 
 @dataclass(frozen=True)
 class Tally:
-    """What became of the changes of a kernel, by kind, and those that are accepted and wrong as text."""
+    """What became of the changes of a kernel, by kind, and those that are accepted and wrong as text; how many changes
+    of one instruction it has in all, tried or not."""
 
     name: str
-    sha256: str
+    changes: int
     counts: Mapping[str, Mapping[str, int]]
     wrong: Sequence[str]
 
 
-def subjects(wanted: Sequence[str]) -> Iterator[Subject]:
+def subjects(wanted: Sequence[str], every: Sizes = SIZES, sample: int | None = None) -> Iterator[Subject]:
     """The kernels of all methods on these cores, each code once."""
     seen = set()
-    for (name, core), sizes in SIZES.items():
+    for (name, core), sizes in every.items():
         jobs = ((op, method, bits) for op in OPS for method in methods.names(op) for bits in sizes)
         for op, method, bits in jobs if core in wanted else ():
             try:
@@ -89,15 +106,16 @@ def subjects(wanted: Sequence[str]) -> Iterator[Subject]:
             if (core, made.sha256) not in seen:
                 seen.add((core, made.sha256))
                 label = f"{core}/{op}/{method}/{bits}"
-                yield Subject(label, made.spec.contract, made.spec.core, made.compiled.image, made.sha256)
+                yield Subject(label, made.spec.contract, made.spec.core, made.compiled.image, made.sha256, sample)
 
 
-def tally(subject: Subject, sample: int | None, pairs: int) -> Tally:
-    """Try a kernel's changes, all of them or a `sample`, and so many pairs."""
+def tally(subject: Subject, pairs: int) -> Tally:
+    """Try a kernel's changes, and so many pairs."""
     which = subject.contract.isa
     every = list(mutants.changes(which, subject.image))
-    if sample is not None and sample < len(every):
-        every = random.Random(subject.name).sample(every, sample)
+    chosen = every
+    if subject.sample is not None and subject.sample < len(every):
+        chosen = random.Random(subject.name).sample(every, subject.sample)
     counts: dict[str, Counter[str]] = {}
     wrong = []
 
@@ -110,20 +128,49 @@ def tally(subject: Subject, sample: int | None, pairs: int) -> Tally:
         if found == WRONG:
             wrong.append(f"{subject.name}: " + " and ".join(change.text() for change in some))
 
-    for change in every:
+    for change in chosen:
         note(change.how, change)
     for both in mutants.pairs(which, subject.image, pairs, subject.name):
         note(PAIRS, *both)
-    return Tally(subject.name, subject.sha256, counts, wrong)
-
-
-def _tally(job: tuple[Subject, int | None, int]) -> Tally:
-    return tally(*job)
+    return Tally(subject.name, len(every), counts, wrong)
 
 
 def known() -> dict[str, dict[str, Any]]:
     """What was found before, by kernel."""
     return dict(json.loads(STATE.read_text())) if STATE.exists() else {}
+
+
+@functools.cache
+def prover() -> str:
+    """Which provers: one number for the sources of all that decides on outcomes."""
+    return sources.digest(sources.closure(sources.modules(PROVERS)))
+
+
+def basis(subject: Subject) -> dict[str, str]:
+    """What an outcome rests on: the code, the provers, the table."""
+    return {"sha256": subject.sha256, "prover": prover(), "table": table_of(subject.contract.isa)}
+
+
+def table_of(isa: Isa) -> str:
+    """Which table."""
+    return isa.digest[:16]
+
+
+def is_known(subject: Subject, found: Mapping[str, Mapping[str, Any]]) -> bool:
+    """Whether what was found before says what becomes of this kernel's changes now."""
+    return basis(subject).items() <= found.get(subject.name, {}).items()
+
+
+def work(waiting: Sequence[Subject], found: dict[str, dict[str, Any]], jobs: int | None) -> None:
+    """Try the changes of these kernels; what is found of one is written when it is there."""
+    with Bar("mutants", len(waiting)) as bar, workers.pool(jobs) as pool:
+        running = {pool.submit(tally, each, each.sample or COUNT): each for each in waiting}
+        for number, future in enumerate(as_completed(running)):
+            done = future.result()
+            facts = {"changes": done.changes, "counts": done.counts, "wrong": list(done.wrong)}
+            found[done.name] = basis(running[future]) | facts
+            files.write_all(STATE.parent, {STATE.name: text(found)})
+            bar.update(number + 1, done.name)
 
 
 def text(found: Mapping[str, Mapping[str, Any]]) -> str:
@@ -152,23 +199,20 @@ def table(found: Mapping[str, Mapping[str, Any]]) -> str:
 
 @click.command()
 @click.option("--core", "cores", multiple=True, default=[core for _, core in SIZES], help="Only these processors.")
-@click.option("--pairs", default=300, show_default=True, help="Pairs of changes of each kernel.")
-@click.option("--jobs", default=os.cpu_count() or 1, help="Kernels at once.")
+@click.option("--jobs", type=int, help="Kernels at once.  [default: as many as there are processors]")
 @click.option("--show", is_flag=True, help="Print the table of what was found before, and do nothing.")
-def main(*, cores: Sequence[str], pairs: int, jobs: int, show: bool) -> None:
+def main(*, cores: Sequence[str], jobs: int | None, show: bool) -> None:
     """Change kernels, and see to it that no wrong one is accepted."""
     found = known()
     if not show:
-        wanted = list(subjects(cores))
-        waiting = [each for each in wanted if found.get(each.name, {}).get("sha256") != each.sha256]
-        waiting.sort(key=lambda each: (len(each.image), each.name))  # who stops it has something of all cores
-        with Bar("mutants", len(wanted)) as bar, multiprocessing.Pool(jobs) as pool:
-            for done in pool.imap_unordered(_tally, [(each, None, pairs) for each in waiting]):
-                found[done.name] = {"sha256": done.sha256, "counts": done.counts, "wrong": list(done.wrong)}
-                files.write_all(STATE.parent, {STATE.name: text(found)})
-                bar.update(sum(name in found for name in (each.name for each in wanted)), done.name)
+        wanted = [*subjects(cores), *subjects(cores, LARGER, SAMPLE)]
+        names = {each.name for each in wanted}
+        found = {name: each for name, each in found.items() if name in names or name.split("/")[0] not in cores}
+        waiting = [each for each in wanted if not is_known(each, found)]
+        waiting.sort(key=lambda each: (each.sample or 0, len(each.image), each.name))  # the sooner it has all cores
+        work(waiting, found, jobs)
     click.echo(table(found), nl=False)
-    wrong = [line for entry in found.values() for line in entry["wrong"]]
+    wrong = [line for each in found.values() for line in each["wrong"]]
     if wrong:
         raise click.ClickException("accepted though wrong:\n" + "\n".join(wrong))
 

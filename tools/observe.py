@@ -16,6 +16,7 @@ from sqgen.interpret import GAP, STACK, Before, Machine, Run, harm, operands
 from sqgen.oracles.interpreter_judge import followed
 from sqgen.table import Core, Isa
 
+PROMISES = ("clobbers", "stack", "cycles", "branches", "aliasing")  # what is looked at of a manifest
 OVERLAPS = 8  # promised displacements that are tried of each operand
 
 

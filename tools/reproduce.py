@@ -1,12 +1,15 @@
 """All kernels whose parameters were searched for, made again: is their code still what it was, on every Python?
 
-python tools/reproduce.py                       compare with schedules/answers/sha256.txt; takes minutes
+python tools/reproduce.py                       compare with schedules/answers/sha256.txt; some twenty minutes
 python tools/reproduce.py --python python3.13   the same by another Python, with this one's packages
 python tools/reproduce.py --write               write that file; its changes show which kernels changed
 python tools/reproduce.py --isa arm --most 256
 
 A line of the file: sha256 and length of the code, file of answers, operation, bits, method, goal, and the number of the
 row where a size has several.  A kernel without a row is what `--method auto` gives on a core.
+
+What was made is kept in build/reproduce, by instruction set and Python, as long as the answers of that instruction set
+and all that makes code of them are the same: it may be broken off and goes on where it was.
 """
 
 from __future__ import annotations
@@ -18,27 +21,30 @@ import os
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import click
+import journal
+import sources
 from figures import SURVEYS
 
-from sqgen import answers, kernel, methods, workers
+from sqgen import answers, kernel, methods
 from sqgen.compile import compile_plan
 from sqgen.contract import OPS
 from sqgen.errors import UserError
 from sqgen.files import write_all
 from sqgen.kernel import TIMES
-from sqgen.progress import Bar
 from sqgen.spec import spec
 from sqgen.table import Core, Isa
 from sqgen.tables import isa, isa_names
 
 TOP = Path(__file__).resolve().parent.parent
+FOLDER = TOP / "build" / "reproduce"
 RECORD = TOP / "schedules" / "answers" / "sha256.txt"
 HEAD = "# The code of all kernels whose parameters were searched for; tools/reproduce.py explains and makes it.\n"
+PYTHON = ".".join(map(str, sys.version_info[:3]))
 AUTO, FRONT = "auto", "front"
 FAILED = 1
 
@@ -126,20 +132,38 @@ def line(job: Job) -> str:
     return f"{hashlib.sha256(made).hexdigest()} {len(made):6} {job}"
 
 
+def lines(job: Job) -> Sequence[Mapping[str, str]]:
+    """The line of a kernel as a row of what is kept."""
+    return [{"line": line(job)}]
+
+
 def recorded() -> dict[str, str]:
     """The lines of the file by kernel."""
-    lines = RECORD.read_text(encoding="utf-8").splitlines() if RECORD.is_file() else []
-    return {each.split(maxsplit=2)[2]: each for each in lines if not each.startswith("#")}
+    text = RECORD.read_text(encoding="utf-8") if RECORD.is_file() else ""
+    return by_kernel(each for each in text.splitlines() if not each.startswith("#"))
 
 
-def made(wanted: Sequence[Job]) -> list[str]:
-    """The lines of kernels, made now on all processors."""
-    lines: list[str] = []
-    with Bar("kernels", len(wanted)) as bar, workers.pool() as pool:
-        for found in pool.map(line, wanted, chunksize=4):
-            lines.append(found)
-            bar.update(len(lines))
-    return lines
+def by_kernel(lines: Iterable[str]) -> dict[str, str]:
+    return {each.split(maxsplit=2)[2]: each for each in lines}
+
+
+def made(name: str, wanted: Sequence[Job]) -> dict[str, str]:
+    """The lines of an instruction set's kernels; those that are not known are made now, on all processors."""
+    file = FOLDER / f"{name}-{PYTHON}.jsonl"
+    before = known(file, name)
+    journal.work(lines, [job for job in wanted if str(job) not in before], file, version(name))
+    after = known(file, name)
+    return {str(job): after[str(job)] for job in wanted}
+
+
+def version(name: str) -> str:
+    """Of all that decides on the code of an instruction set's kernels."""
+    return sources.digest([*sources.of_code(name), *sources.tools(["reproduce"])])
+
+
+def known(file: Path, name: str) -> dict[str, str]:
+    """The lines of kernels in such a file, made from the sources as they are."""
+    return by_kernel(row["line"] for row in journal.rows(file, version(name)))
 
 
 def by(python: str, arguments: Sequence[str]) -> int:
@@ -159,20 +183,21 @@ def main(*, write: bool, names: tuple[str, ...], most: int, pythons: tuple[str, 
     if pythons:
         same = ["--most", str(most), *(word for name in names for word in ("--isa", name))]
         sys.exit(max([0, *(by(python, same) for python in pythons)]))
-    known = [job for name in isa_names() for job in jobs(isa(name))]
-    wanted = [job for job in known if job.bits <= most and (not names or job.isa in names)]
+    every = [job for name in isa_names() for job in jobs(isa(name))]
+    wanted = [job for job in every if job.bits <= most and (not names or job.isa in names)]
     before = recorded()
-    found = {each.split(maxsplit=2)[2]: each for each in made(wanted)}
+    found: dict[str, str] = {}
+    for name in dict.fromkeys(job.isa for job in wanted):
+        found |= made(name, [job for job in wanted if job.isa == name])
     if write:
-        lines = before | found
-        kept = [lines[str(job)] for job in known if str(job) in lines]
+        both = before | found
+        kept = [both[str(job)] for job in every if str(job) in both]
         write_all(RECORD.parent, {RECORD.name: HEAD + "\n".join(kept) + "\n"})
     different = [key for key, each in found.items() if before.get(key) != each]
     gone = [key for key in before if key not in found and not names and most == 1 << 16]
     for key in (*different, *gone):
         click.echo(f"{'gone' if key in gone else 'new' if key not in before else 'changed'}: {key}", err=True)
-    version = ".".join(map(str, sys.version_info[:3]))
-    click.echo(f"Python {version}: {len(found)} kernels made, {len(found) - len(different)} the same as recorded")
+    click.echo(f"Python {PYTHON}: {len(found)} kernels made, {len(found) - len(different)} the same as recorded")
     sys.exit(FAILED if (different or gone) and not write else 0)
 
 

@@ -7,3 +7,7 @@ class OracleMissing(Exception):
 
 class OracleFailed(Exception):
     """A judge is installed but could not do what it was asked; the message is its own first complaint."""
+
+
+class OracleTooSmall(OracleFailed):
+    """The processor that the judge stands for has not the room for this code."""

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from sqgen.oracles import OracleFailed, OracleMissing
+from sqgen.oracles import OracleFailed, OracleMissing, OracleTooSmall
 
 STOPS = ("returned", "limit", "crashed")
 STEP_PC = 0x1000
@@ -27,7 +27,7 @@ _CC = ("cc", "-std=gnu11", "-O2")
 _LIBRARIES = ("-lsimavr", "-lelf")
 _PACKAGES = "install the Debian packages libsimavr-dev and libelf-dev"
 _SREG_I = 0x80
-_CANNOT_LOAD = 127
+_CANNOT_LOAD, _TOO_LARGE = 127, 3
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -266,6 +266,8 @@ def _ask(batch: Iterable[bytes]) -> bytes:
     complaint = _last_line(done.stderr.decode(errors="replace"))
     if done.returncode == _CANNOT_LOAD:
         raise OracleMissing(f"simavr: {complaint}; {_PACKAGES}")
+    if done.returncode == _TOO_LARGE:
+        raise OracleTooSmall(complaint)
     if done.returncode != 0:
         raise OracleFailed(complaint or f"simavr driver: ended with code {done.returncode}")
     return done.stdout

@@ -3,7 +3,7 @@
  *
  * One batch comes in on stdin, one answer per request goes out on stdout, both binary and little-endian.
  * simavr's own chatter goes to stderr.  The exit code is 0, or 2
- * for a batch that cannot be done, with the reason as the last line of stderr.
+ * for a batch that cannot be done, 3 for code that the part has no room for; the reason is the last line of stderr.
  *
  *   batch  := 'C' part call_head request*        call a routine, once per request
  *           | 'S' part count:u32 state*          execute one instruction, once per state
@@ -36,7 +36,7 @@
 #include <simavr/sim_avr.h>
 #include <simavr/sim_core.h>
 
-enum { EXIT_REFUSED = 2 };
+enum { EXIT_REFUSED = 2, EXIT_TOO_LARGE = 3 };
 enum { STOP_RETURNED = 0, STOP_LIMIT = 1, STOP_CRASHED = 2 };
 
 /* simavr reports an access outside RAM or flash and then performs it all the same, so both arrays must
@@ -78,10 +78,13 @@ static range_t ranges[0x10000];
 
 /* ---- input and output ------------------------------------------------------------------------------- */
 
-static void die(const char *message) {
+static void end(int code, const char *message) {
+    fflush(stdout); /* what simavr printed comes first */
     fprintf(stderr, "simavr driver: %s: %s\n", part, message);
-    exit(EXIT_REFUSED);
+    exit(code);
 }
+
+static void die(const char *message) { end(EXIT_REFUSED, message); }
 
 static void get_bytes(void *to, size_t count) {
     if (fread(to, 1, count, stdin) != count)
@@ -362,7 +365,7 @@ static void load_image(call_t *call) {
     call->base = get(4);
     call->length = get(4);
     if (call->base & 1 || call->base + (uint64_t)call->length >= avr->flashend)
-        die("the image does not fit in flash, whose last word must stay free");
+        end(EXIT_TOO_LARGE, "the code does not fit in flash");
     get_bytes(avr->flash + call->base, call->length);
 }
 

@@ -9,7 +9,7 @@ from sqgen.contract import Contract
 from sqgen.encode import decode
 from sqgen.errors import Exit, UserError
 from sqgen.interpret import operands
-from sqgen.oracles import OracleFailed, OracleMissing, simavr
+from sqgen.oracles import OracleFailed, OracleMissing, OracleTooSmall, simavr
 from sqgen.table import Core
 from sqgen.timing import framing
 
@@ -22,7 +22,8 @@ def run(image: bytes, contract: Contract, core: Core, entry: int, runs: int, *, 
 
     With `branches` the operands may decide on the path, but not on cycles.
 
-    Raises UserError: the simulator is missing (TOOL), or it saw something wrong (DISAGREES).
+    Raises UserError: the simulator is missing (TOOL), the part has no room for the code (LIMITS), or it saw something
+    wrong (DISAGREES).
     """
     try:
         plain = _batch(image, contract, core, entry, runs, branches=branches, interrupts=False)
@@ -30,6 +31,8 @@ def run(image: bytes, contract: Contract, core: Core, entry: int, runs: int, *, 
         _batch(image, contract, core, entry, some, branches=branches, interrupts=True)
     except OracleMissing as error:
         raise UserError(str(error), Exit.TOOL) from None
+    except OracleTooSmall as error:
+        raise UserError(f"the simulator cannot run this: {error}", Exit.LIMITS) from None
     except OracleFailed as error:
         raise UserError(f"the simulator cannot run this: {error}", Exit.DISAGREES) from None
     first = plain[0]

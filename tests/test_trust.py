@@ -1,0 +1,180 @@
+"""The report of what was tried, and the README's line of it, say what the files of figures say."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import hostile
+import matrix
+import mutate
+import mutate_tables
+import pytest
+import reproduce
+import sources
+import trust
+from conftest import avr
+
+from sqgen.tables import isa_names
+
+TOP = sources.TOP
+ANEW = "run `make trust`"
+JOB = matrix.Job("avr", "atmega128", "sqr", 16, "sbd")
+
+
+def figures(name: str) -> dict[str, Any]:
+    """A file of figures as it lies in docs/."""
+    return dict(json.loads((trust.DOCS / name).read_text()))
+
+
+def numbers(text: str, behind: str) -> list[int]:
+    """The numbers of the row of a table that begins with these words."""
+    row = next(line for line in text.splitlines() if line.startswith(f"| {behind} |"))
+    return [int(cell.replace(",", "")) for cell in row.split("|")[2:-1]]
+
+
+def test_the_report_and_the_readme_are_made_from_the_files_of_figures() -> None:
+    values = trust.facts()
+    assert trust.report(values) == trust.REPORT.read_text(), ANEW
+    readme = trust.README.read_text()
+    assert trust.filled(readme, values) == readme, ANEW
+
+
+def test_nothing_that_was_tried_was_accepted_though_wrong() -> None:
+    changed = figures("mutation.json")
+    assert [line for entry in changed.values() for line in entry["wrong"]] == []
+    assert not any(mutate.WRONG in counts for entry in changed.values() for counts in entry["counts"].values())
+    tables = figures("table-mutation.json")
+    assert not any(mutate_tables.NOBODY in seers for fields in tables.values() for seers in fields.values())
+    assert [line for row in trust.document(trust.FUZZ).values() for line in row["wrong"]] == []
+    kept = figures("trust.json")
+    assert [name for name, row in kept["matrix"].items() if row["wrong"] or row["right"] != row["kernels"]] == []
+    assert [name for name, row in kept["reproduce"].items() if row["same"] != row["kernels"]] == []
+
+
+def test_the_totals_are_those_of_the_files() -> None:
+    changed = figures("mutation.json")
+    report = trust.REPORT.read_text()
+    total = sum(count for entry in changed.values() for counts in entry["counts"].values() for count in counts.values())
+    assert numbers(report, "all")[0] == total == sum(numbers(report, core)[0] for _, core in mutate.SIZES)
+    assert f"{total:,} kernels with an instruction or two changed" in trust.README.read_text().replace("\n", " ")
+    assert set(changed) == {name for name in changed if name.partition("/")[0] in {core for _, core in mutate.SIZES}}
+
+
+def test_what_is_not_tried_again_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(matrix, "FOLDER", tmp_path)
+    monkeypatch.setattr(reproduce, "FOLDER", tmp_path / "reproduce")
+    monkeypatch.setattr(trust, "HOSTILE", tmp_path / "none")
+    kept: dict[str, dict[str, Any]] = {
+        "matrix": {"avr": {"kernels": 7}},
+        "reproduce": {"avr-3.12.1": {"same": 5}},
+        "hostile": {"files": 3},
+    }
+    assert trust.gathered(kept) == kept
+    (tmp_path / "counted").write_text('{"codes": 2}')
+    monkeypatch.setattr(trust, "HOSTILE", tmp_path / "counted")
+    assert trust.gathered(kept)["hostile"] == {"files": 3, "codes": 2}
+
+
+def test_it_says_what_is_of_older_sources() -> None:
+    entry = {"prover": mutate.prover(), "table": mutate.table_of(avr())}
+    mutation = {"atmega128/sqr/a/16": entry, "atmega128/sqr/b/16": {**entry, "prover": "another"}}
+    kept = {
+        "matrix": {"arm": {trust.SOURCES: matrix.version("arm")}, "avr": {trust.SOURCES: "others"}},
+        "reproduce": {
+            "avr-3.12.1": {trust.SOURCES: reproduce.version("avr")},
+            "msp430-3.12.1": {trust.SOURCES: reproduce.version("avr")},
+        },
+    }
+    assert [line.partition(":")[0] for line in trust.older(mutation, kept)] == [
+        "1 of 2 kernels were changed when provers or tables were others",
+        *("avr", "msp430-3.12.1"),
+    ]
+
+
+def test_a_matrix_that_is_not_whole_says_up_to_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(matrix, "FOLDER", tmp_path)
+    monkeypatch.setattr(matrix, "SIZES", (16, 24))
+    jobs = list(matrix.jobs(["avr"]))
+    done = [matrix.Outcome(job, matrix.RIGHT, "", "simavr", 9, True, 8) for job in jobs if job.bits == 16]
+    done.append(matrix.Outcome(next(job for job in jobs if job.bits == 24), matrix.WRONG, "late"))
+    monkeypatch.setattr(matrix, "done", lambda file, version: {each.job: each for each in done})
+    found = trust.of_matrix("avr")
+    assert (found["combinations"], found["tried"], found["complete"]) == (len(jobs), len(jobs) // 2 + 1, 16)
+    assert (found["kernels"], found["right"], found["wrong"]) == (len(done), len(done) - 1, 1)
+    assert found["traces"] == 8 * (len(done) - 1)
+    assert found["simulated"] == {"simavr": len(done) - 1, matrix.NOWHERE: 1} and found["counted"] == len(done) - 1
+
+
+def test_a_kernel_that_is_made_otherwise_counts_as_different(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs = [str(job) for job in sorted(reproduce.jobs(avr()))[:3]]
+    lines = {job: reproduce.recorded()[job] for job in jobs}
+    monkeypatch.setattr(reproduce, "known", lambda path, name: {**lines, jobs[0]: "0" * 64 + lines[jobs[0]][64:]})
+    found = trust.made_again(tmp_path / "avr-3.12.1.jsonl")
+    assert (found["kernels"], found["same"]) == (3, 2) and found["of"] > 1000
+
+
+def relative(paths: Iterable[Path]) -> set[str]:
+    return {str(path.relative_to(sources.TOP)) for path in paths}
+
+
+def test_a_file_that_is_imported_counts_however_far_away_and_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = {
+        "sqgen/one": "from . import two\nimport click\nfrom os import path\n",
+        "sqgen/two": "def f():\n    from .three import x\n",
+        "sqgen/three": "from sqgen.isa.four import x\n",
+        "isa/four": "from .five import x\nfrom sqgen import six\nfrom sqgen.seven import x\n",
+        **dict.fromkeys(["isa/five", "sqgen/six", "sqgen/seven", "sqgen/five", "isa/six", "sqgen/click"], ""),
+    }
+    for name, text in files.items():
+        path = tmp_path / f"{name}.py"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    monkeypatch.setattr(sources, "TOP", tmp_path)
+    names = ["isa/five", "isa/four", "sqgen/one", "sqgen/seven", "sqgen/six", "sqgen/three", "sqgen/two"]
+    found = sources.closure(sources.modules(["one"]))
+    assert relative(found) == {f"{name}.py" for name in names}
+    assert relative(sources.closure(sources.modules(["one"]), sources.modules(["two"]))) == {"sqgen/one.py"}
+    before = sources.digest(found)
+    (tmp_path / "isa" / "five.py").write_text("x = 1\n")
+    assert sources.digest(found) != before
+
+
+def test_what_decides_on_mutants_is_all_that_the_provers_are_made_of() -> None:
+    names = {path.stem for path in sources.closure(sources.modules(mutate.PROVERS))}
+    assert {"walk", "symbolic", "forward_sums", "meaning", "bus", "table"} <= names
+    assert not {"emit", "cli", "allocate", "search"} & names
+
+
+def test_kernels_of_one_instruction_set_do_not_rest_on_the_files_of_another() -> None:
+    code, kernels = relative(sources.of_code("avr")), relative(sources.of_kernels("avr"))
+    assert {"isa/avr.toml", "isa/avr_tape.py", "schedules/answers/avr-front.toml", "schedules/rows.py"} <= code
+    assert {"sqgen/compile.py", "sqgen/allocate.py", "sqgen/measure.py", "sqgen/cover.py", "sqgen/table.py"} <= code
+    assert not {"sqgen/prove.py", "sqgen/walk.py", "sqgen/emit.py", "isa/arm_anneal.py"} & code
+    assert {"sqgen/prove.py", "sqgen/oracles/simavr_driver.c", "templates/avr/kernel.S.j2"} <= kernels - code
+    others = ("isa/arm", "isa/msp430", "schedules/answers/arm", "schedules/answers/msp430", "templates/arm")
+    assert code < kernels and not [path for path in kernels if path.startswith(others)]
+
+
+@pytest.mark.parametrize("name", isa_names())
+def test_all_that_is_loaded_to_make_code_is_what_it_rests_on(name: str) -> None:
+    program = f"import sys; from sqgen import kernel, spec; kernel.choose(spec.spec({name!r}, 32))"
+    program += "; print(*(m.__file__ for n, m in sys.modules.items() if n.startswith('sqgen.')))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
+    loaded = {Path(path).resolve() for path in done.stdout.decode().split() if not path.endswith("__init__.py")}
+    proof = sources.closure(sources.modules(["prove"]))
+    assert TOP / "sqgen" / "compile.py" in loaded and loaded <= {*sources.of_code(name), *proof}
+
+
+def test_the_tests_say_how_many_bad_inputs_they_tried(tmp_path: Path) -> None:
+    file = tmp_path / "tried.json"
+    chosen = "tests/test_input.py::test_a_value_that_is_taken_is_plain"
+    command = [sys.executable, "-m", "pytest", "-n", "0", "-p", "no:cacheprovider", "--tried", str(file), chosen]
+    subprocess.run(command, cwd=trust.TOP, check=True, capture_output=True)
+    assert list(json.loads(file.read_text())) == [hostile.VALUES] and json.loads(file.read_text())[hostile.VALUES] > 100

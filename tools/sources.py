@@ -1,0 +1,69 @@
+"""Which sources something is made of, and one number for them: what was found with other ones is not known any more."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+from collections.abc import Collection, Iterable, Iterator
+from pathlib import Path
+
+TOP = Path(__file__).resolve().parent.parent
+BESIDE = ("isa", "schedules")  # parts of the package that lie beside its folder
+
+
+def imported(path: Path) -> Iterator[Path]:
+    """The files of sqgen that this one imports, at the start or later."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom):
+            module = (node.module or "").split(".") if node.module else []
+            folder = path.parent
+            if node.level == 0:
+                if module[0] != "sqgen":
+                    continue
+                part = module[1] if len(module) > 1 and module[1] in BESIDE else ""
+                folder, module = TOP / (part or "sqgen"), module[2 if part else 1 :]
+            for name in ["/".join(module)] if module else [alias.name for alias in node.names]:
+                yield from (each for each in [folder / f"{name}.py"] if each.is_file())
+
+
+def closure(starts: Iterable[Path], without: Collection[Path] = ()) -> list[Path]:
+    """These files, and all of sqgen that they import, directly or not, but for some."""
+    found: set[Path] = set()
+    waiting = list(starts)
+    while waiting:
+        path = waiting.pop()
+        if path not in found and path not in without:
+            found.add(path)
+            waiting += imported(path)
+    return sorted(found)
+
+
+def modules(names: Iterable[str]) -> list[Path]:
+    """Files of sqgen by name."""
+    return [TOP / "sqgen" / f"{name}.py" for name in names]
+
+
+def tools(names: Iterable[str]) -> list[Path]:
+    return [TOP / "tools" / f"{name}.py" for name in names]
+
+
+def of_code(isa: str) -> list[Path]:
+    """All that decides on the code of an instruction set's kernels, which the proof does not."""
+    starts = [*modules(["kernel"]), TOP / "isa" / f"{isa}.py", *TOP.glob("schedules/*.py")]
+    return [*closure(starts, modules(["prove"])), *answers(isa)]
+
+
+def of_kernels(isa: str) -> list[Path]:
+    """All that decides on kernels and on what is said of them."""
+    templates = (path for folder in (".", isa) for path in TOP.glob(f"templates/{folder}/*.j2"))
+    return sorted({*of_code(isa), *TOP.glob("sqgen/**/*.py"), *TOP.glob("sqgen/**/*.c"), *templates})
+
+
+def answers(isa: str) -> list[Path]:
+    """The table of an instruction set, and what was found by search for it."""
+    return [TOP / "isa" / f"{isa}.toml", *sorted(TOP.glob(f"schedules/answers/{isa}*.toml"))]
+
+
+def digest(paths: Iterable[Path]) -> str:
+    """Of what stands in these files."""
+    return hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()[:16]
