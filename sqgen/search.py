@@ -140,7 +140,9 @@ class Job:
 
     def cost(self, row: Mapping[str, str | int]) -> tuple[int, int]:
         """What the goal wants small, on the core that is asked for, and then the other."""
-        compiled = _compiled(replace(self, core_name=self.home), tuple(sorted(answers.given(row).items())))
+        same = self.isa.core(self.home or self.isa.default_core).lacks == self.core.lacks  # and so the same code
+        job = replace(self, core_name=self.home) if same else self
+        compiled = _compiled(job, tuple(sorted(answers.given(row).items())))
         price = measure.price(compiled, self.core)
         return (price.call, price.body) if self.goal == "call" else (price.body, price.call)
 
@@ -218,8 +220,9 @@ def kept(
     found: list[answers.Row] = []
     home = home or which.default_core
     alike = [each for each in which.cores.values() if each.answers == which.core(home).answers]
-    by_timing = {core.timing: core.name for core in reversed(alike) if core.lacks == which.core(home).lacks}
-    for core in dict.fromkeys([home, *by_timing.values()]):
+    able = [core for core in alike if {*core.lacks} <= {*which.core(home).lacks}]
+    kinds = {(core.timing, core.lacks): core.name for core in reversed(able)}
+    for core in dict.fromkeys([home, *kinds.values()]):
         for goal in TIMES:
             row = min(rows, key=Job(which.name, op, limbs, method, goal, core).cost)
             found += [row] if row not in found else []
