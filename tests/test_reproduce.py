@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import reproduce
 from click.testing import CliRunner
@@ -23,11 +25,27 @@ def test_a_kernel_is_what_it_was(job: reproduce.Job) -> None:
     assert reproduce.recorded()[str(job)] == reproduce.line(job), "made otherwise: tools/reproduce.py --write"
 
 
+def test_what_was_made_is_not_made_again_as_long_as_its_sources_are_the_same(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(reproduce, "FOLDER", tmp_path)
+    some = [job for job in SAMPLE if job.isa == "msp430"][:2]
+    found = reproduce.made("msp430", some)
+    assert found == {str(job): reproduce.recorded()[str(job)] for job in some}
+    (file,) = tmp_path.iterdir()
+    written = file.read_text()
+    assert len(written.splitlines()) == 2
+    assert reproduce.made("msp430", some) == found and file.read_text() == written
+    monkeypatch.setattr(reproduce, "version", lambda name: "another")
+    assert reproduce.made("msp430", some) == found and len(file.read_text().splitlines()) == 4
+
+
 def test_a_kernel_that_changed_or_is_gone_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reproduce, "jobs", lambda which: SAMPLE[:3])
     lines = {str(job): reproduce.recorded()[str(job)] for job in SAMPLE[:3]}
     monkeypatch.setattr(reproduce, "recorded", lambda: {**lines, "gone": "it is"})
-    monkeypatch.setattr(reproduce, "made", lambda wanted: ["0" * 64 + lines[str(job)][64:] for job in wanted])
+    other = {name: "0" * 64 + each[64:] for name, each in lines.items()}
+    monkeypatch.setattr(reproduce, "made", lambda name, wanted: {str(job): other[str(job)] for job in wanted})
     monkeypatch.setattr(reproduce, "isa_names", lambda: ["avr"])
     done = CliRunner().invoke(reproduce.main, [])
     assert done.exit_code == 1
