@@ -57,13 +57,14 @@ def _batch(
     values = list(operands(contract, runs))
     requests = [_request(contract, places, value) for value in values]
     outcomes = simavr.call(core.name, image, requests, sp=stack_top, interrupts=interrupts, entry=entry)
+    touched = {run.path: run.touched for run in outcomes}  # each arm of a branch may have addresses of its own
     for value, request, outcome in zip(values, requests, outcomes, strict=True):
         problem = _problem(contract, places, value, request, outcome)
         if not problem and outcome.sp != stack_top:
             problem = "the stack pointer is not restored"
         if not problem and not branches and outcome.path != outcomes[0].path:
             problem = "its path depends on the operands"
-        if not problem and outcome.touched != outcomes[0].touched:
+        if not problem and outcome.touched != touched[outcome.path]:
             problem = "the addresses that it reads or writes depend on the operands"
         if not problem and outcome.cycles != outcomes[0].cycles:
             problem = f"it takes {outcome.cycles} cycles, and {outcomes[0].cycles} with other operands"
