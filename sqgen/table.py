@@ -322,7 +322,8 @@ class Isa:
 
     def chained(self, core: Core) -> bool:
         """Whether loads that follow each other take less time than loads that do not."""
-        loads = [insn for insn in self.insns.values() if insn.kind == "load" and insn.chain]
+        mine = [insn for insn in self.insns.values() if insn.name not in core.lacks]
+        loads = [insn for insn in mine if insn.kind == "load" and insn.chain]
         return any(self.by_timing(insn.chained, core) < self.cycles(insn, core) for insn in loads)
 
     def constant_time(self, insn: Insn, core: Core) -> bool:

@@ -114,7 +114,7 @@ class _Loader:
                 name,
                 entry["timing"],
                 entry.get("pc_limbs", 0),
-                self.lacks(entry),
+                self.lacks[name],
                 tuple(entry.get("lacks", ())),
                 entry.get("answers", ""),
                 entry.get("devices", {}),
@@ -188,18 +188,39 @@ class _Loader:
             widths=self.widths,
         )
 
-    def lacks(self, core: dict[str, Any]) -> frozenset[str]:
-        """The instructions that a core lacks, which are named one by one or by the feature they belong to."""
-        words = set(core.get("lacks", ()))
+    @functools.cached_property
+    def lacks(self) -> dict[str, frozenset[str]]:
+        """The instructions that each core lacks, which are named one by one or by the feature they belong to."""
         features = {name: entry.get("feature", "") for name, entry in self.raw["insn"].items()}
-        unknown = words - features.keys() - set(features.values())
-        if unknown:
-            raise TableError(f"a core lacks {', '.join(sorted(unknown))}, which is neither instruction nor feature")
-        return frozenset(name for name, feature in features.items() if name in words or feature in words)
+        found = {}
+        for core, entry in self.raw["cores"].items():
+            words = set(entry.get("lacks", ()))
+            unknown = words - features.keys() - set(features.values())
+            if unknown:
+                raise TableError(f"a core lacks {', '.join(sorted(unknown))}, which is neither instruction nor feature")
+            found[core] = frozenset(name for name, feature in features.items() if name in words or feature in words)
+        return found
 
-    def figures(self, given: int | dict[str, int]) -> dict[str, int]:
-        """Figures by timing column, where one number stands for all."""
-        return dict.fromkeys(self.timings, given) if isinstance(given, int) else given
+    def figures(self, insn: str, given: int | dict[str, int]) -> dict[str, int]:
+        """Figures by timing column, where one number stands for all: of the columns of cores that have the instruction.
+
+        TableError where a column that one of them needs is not there, or one that none of them needs is.
+        """
+        needed = {entry["timing"] for name, entry in self.raw["cores"].items() if insn not in self.lacks[name]}
+        if isinstance(given, int):
+            return dict.fromkeys(needed, given)
+        used = set()
+        for column in sorted(needed):
+            likes = [column]
+            while likes[-1] not in given:
+                like = self.timings[likes[-1]].like
+                if not like or like in likes:
+                    raise TableError(f"instruction {insn}: no cycles for {column}")
+                likes.append(like)
+            used.add(likes[-1])
+        if unused := given.keys() - used:
+            raise TableError(f"instruction {insn}: no core that has it needs the cycles of {min(unused)}")
+        return given
 
     def insn(self, name: str, entry: dict[str, Any]) -> Insn:
         operands = tuple(self.operand(name, letter, text) for letter, text in entry.get("operands", {}).items())
@@ -224,11 +245,11 @@ class _Loader:
             fixed=fixed,
             mask=mask,
             fields=fields,
-            cycles=self.figures(entry.get("cycles", 1)),
-            each=self.figures(entry.get("each", 0)),
+            cycles=self.figures(name, entry.get("cycles", 1)),
+            each=self.figures(name, entry.get("each", 0)),
             chain=entry.get("chain", ""),
-            chained=self.figures(entry.get("chained", entry.get("cycles", 1))),
-            taken=self.figures(entry.get("taken", 0)),
+            chained=self.figures(name, entry.get("chained", entry.get("cycles", 1))),
+            taken=self.figures(name, entry.get("taken", 0)),
             kind=entry["class"],
             frame=entry.get("frame", ""),
             variable=frozenset(entry.get("variable_time", ())),
@@ -282,17 +303,6 @@ def _encoding(name: str, text: str, operands: tuple[Operand, ...]) -> tuple[int,
     return bits, fixed, mask, tuple(Field(letter, tuple(found)) for letter, found in where.items())
 
 
-def _unpriced(insn: Insn, isa: Isa) -> str:
-    """A timing column that the instruction has no figure for, or that is none; "" if all is well."""
-    for name in isa.timings:
-        columns = [name]
-        while (like := isa.timings[columns[-1]].like) and like not in columns:
-            columns.append(like)
-        if not all(figures.keys() & columns for figures in (insn.cycles, insn.each, insn.chained, insn.taken)):
-            return name
-    return min(insn.variable - isa.timings.keys(), default="")
-
-
 def _codes(operand: Operand) -> int:
     """How many codes an operand needs."""
     if operand.cls:
@@ -320,8 +330,8 @@ def _check(insn: Insn, isa: Isa) -> None:
         operand = insn.operand(field.operand)
         if _codes(operand) > 1 << len(field.bits):
             refuse(f"{len(field.bits)} bits do not hold operand {operand.name}")
-    if unpriced := _unpriced(insn, isa):
-        refuse(f"no cycles for {unpriced}")
+    if unknown := insn.variable - isa.timings.keys():
+        refuse(f"no cycles for {min(unknown)}")
     try:
         for end in ("low", "high"):
             _execute_once(insn, isa, end)

@@ -7,6 +7,7 @@ import itertools
 import random
 import subprocess
 import tempfile
+import tomllib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -15,12 +16,12 @@ from pathlib import Path
 import pytest
 from conftest import assemble, avr
 
+from sqgen import tables
 from sqgen.encode import DecodeError, EncodeError, Instr, decode, encode
 from sqgen.interpret import Crash, Machine
 from sqgen.oracles import OracleMissing, simavr
 from sqgen.statements import Equation, Load, MeaningError, Store, parse
 from sqgen.table import Core, Insn, Isa, Operand, TableError
-from sqgen.tables import load
 
 INSNS = sorted(avr().insns)
 ASSEMBLERS = ("avr-gcc", "LLVM")
@@ -312,7 +313,7 @@ def changed(folder: Path, name: str, old: str, new: str) -> Isa:
     assert mark and old in entry, f"{old} is not in {name}"
     path = folder / "avr.toml"
     path.write_text(head + mark + entry.replace(old, new) + separator + tail)
-    return load(path)
+    return tables.load(path)
 
 
 @pytest.mark.simulator
@@ -383,6 +384,23 @@ def test_a_table_that_contradicts_itself_is_not_loaded(tmp_path: Path, name: str
     with pytest.raises((TableError, MeaningError)) as caught:
         changed(tmp_path, name, old, new)
     assert name.removeprefix("insn.") in str(caught.value) or new in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("figures", "says"),
+    [
+        ("{ m0 = 2, m3 = 2 }", "no core that has it needs the cycles of m0"),
+        ("{ m4 = 2 }", "no cycles for m3"),
+        ("{ m3 = 2, m5 = 3 }", "no core that has it needs the cycles of m5"),
+    ],
+    ids=["core-without-it", "no-figure", "no-column"],
+)
+def test_each_figure_is_one_that_some_core_needs(figures: str, says: str) -> None:
+    """A figure that nothing uses is one that nothing checks."""
+    raw = tomllib.loads((tables.TABLES / "arm.toml").read_text())
+    raw["insn"]["mla"]["cycles"] = tomllib.loads(f"cycles = {figures}")["cycles"]
+    with pytest.raises(TableError, match=f"instruction mla: {says}"):
+        tables._Loader(raw, tables.TABLES / "arm.toml", "changed").isa()
 
 
 @pytest.mark.parametrize("line", ["d' = r ?", "d' =", "= d", "d' = [X", "d' = zero(r", "2*3' = d", "d' = r r"])

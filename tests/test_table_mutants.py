@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import mutate_tables
 import pytest
-from mutate_tables import NOBODY, UNUSED
+from mutate_tables import NOBODY
 from table_checks import CHECKS
 
 EVERY = 40  # of the changes, one of so many
@@ -34,10 +34,3 @@ def test_what_nothing_checks_is_seen_by_nobody() -> None:
     assert mutate_tables.seen_by(some, table, {}) in (NOBODY, mutate_tables.READER)
     found = {mutate_tables.seen_by(each, table, {}) for each in list(mutate_tables.mutations("avr"))[:40]}
     assert NOBODY in found
-
-
-def test_figures_of_a_column_whose_cores_lack_the_instruction_are_no_figures() -> None:
-    table = mutate_tables.raw("arm")
-    changes = [m for m in mutate_tables.mutations("arm") if m.insn in {"umaal", "umull"}]
-    seen = {m.what: mutate_tables.seen_by(m, table, {}) for m in changes if m.field == "cycles"}
-    assert UNUSED in seen.values() and NOBODY in seen.values()

@@ -32,7 +32,6 @@ from sqgen.table import Isa, TableError  # noqa: E402
 
 STATE = ROOT / "docs" / "table-mutation.json"
 READER, NOBODY = "the table's reader", "nothing"
-UNUSED = "no core has what was changed"
 TIMES = ("cycles", "each", "chained", "taken")
 OTHER = {"+": "-", "-": "+", "&": "|", "|": "^", "^": "&"}
 
@@ -128,22 +127,12 @@ def seen_by(mutation: Mutation, table: Mapping[str, Any], checks: Mapping[str, C
         isa = changed(mutation, table)
     except (TableError, MeaningError, KeyError, ValueError):
         return READER
-    if mutation.field == "cycles" and costs(isa, mutation.insn) == costs(tables.isa(mutation.isa), mutation.insn):
-        return UNUSED
     for name, check in checks.items():
         try:
             check(isa, mutation.insn)
         except Seen:
             return name
     return NOBODY
-
-
-def costs(isa: Isa, name: str) -> list[list[int]]:
-    """All figures of an instruction on all cores that have it."""
-    insn = isa.insns[name]
-    figures = [insn.cycles, insn.each, insn.taken, *([insn.chained] if insn.chain else [])]
-    cores = [core for core in isa.cores.values() if name not in core.lacks]
-    return [[isa.by_timing(each, core) for each in figures] for core in cores]
 
 
 def run(name: str, only: Callable[[Mutation], bool] = lambda _: True) -> list[tuple[Mutation, str]]:
