@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import importlib
 import json
 import os
 import shutil
@@ -24,10 +25,10 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
 
-# What Python reports of a program that works on files; a write has no event of its own, but is flushed by fsync here.
+# What Python reports of a program that writes files; a write has no event of its own, but is flushed by fsync here.
 EVENTS = {
     *("open", "os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.chmod", "os.truncate", "os.link", "os.symlink"),
-    *("os.utime", "os.listdir", "shutil.copyfile", "shutil.copystat", "tempfile.mkstemp", "fcntl.flock"),
+    *("os.utime", "shutil.copyfile", "shutil.copystat", "tempfile.mkstemp", "fcntl.flock"),
 }
 FIRST_CALL, STRIDE = 4, 2.2  # the calls at which Ctrl-C comes: the first in the program, how much later the next
 UNTOUCHED = "nothing went wrong"
@@ -53,6 +54,8 @@ def at_step(folder: Path, number: int, fault: Callable[[], None]) -> list[int]:
     seen: list[int] = []
 
     def step(event: str, arguments: tuple[Any, ...]) -> None:
+        if event == "open" and not arguments[2] & (os.O_WRONLY | os.O_RDWR):
+            return
         names = [os.fsdecode(each) for each in arguments if isinstance(each, (str, bytes))]
         inside = any(os.path.abspath(name).startswith(str(folder)) for name in names)
         if event in EVENTS and (inside or event == "fcntl.flock"):
@@ -61,7 +64,7 @@ def at_step(folder: Path, number: int, fault: Callable[[], None]) -> list[int]:
                 fault()
 
     fsync = os.fsync
-    os.fsync = lambda handle: (step("open", (str(folder),)), fsync(handle))[1]  # type: ignore[assignment,func-returns-value]
+    os.fsync = lambda handle: (step("os.truncate", (str(folder),)), fsync(handle))[1]  # type: ignore[assignment,func-returns-value]
     sys.addaudithook(step)
     return seen
 
@@ -128,23 +131,34 @@ def texts(folder: Path) -> dict[str, str]:
     }
 
 
-def main(how: str, before: str, place: str, *words: str) -> None:
-    """All runs, each forked from a process that has done it once and so has everything loaded."""
-    folder, number = Path(place), FIRST_CALL if how == "call" else 1
-    shutil.copytree(before, folder)
-    import sqgen.cli  # noqa: PLC0415  (it may lie in the folder)
+def once(words: list[str]) -> None:
+    """Do it, so that everything is loaded."""
+    from sqgen.cli import main  # noqa: PLC0415
 
-    os.chdir(folder)
     printed, nothing = os.dup(1), os.open(os.devnull, os.O_WRONLY)
     os.dup2(nothing, 1)
     with contextlib.suppress(SystemExit):
-        sqgen.cli.main(words)
+        main(words)
     sys.stdout.flush()
     os.dup2(printed, 1)
+
+
+def main(how: str, before: str, place: str, *words: str) -> None:
+    """All runs, each forked from a process that has done it once, if it may, and so has everything loaded."""
+    folder, number = Path(place), FIRST_CALL if how == "call" else 1
+    shutil.copytree(before, folder)
+    importlib.invalidate_caches()  # a copy of the package may lie in it
+    import sqgen.answers  # noqa: PLC0415
+    import sqgen.cli  # noqa: F401, PLC0415
+
+    os.chdir(folder)
+    if not (folder / "checkout").exists():  # what a search began, such as its workers, does not outlive a fork
+        once(list(words))
     while True:
         os.chdir("/")
         shutil.rmtree(folder)
         shutil.copytree(before, folder)
+        sqgen.answers.forget()  # it stands in the folder, too, where that has a copy of the package
         done = run(how, Path(before), folder, number, list(words))
         print(json.dumps(done), flush=True)
         if UNTOUCHED in done["stderr"]:

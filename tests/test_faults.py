@@ -6,6 +6,7 @@ Whatever happens, a file is what it was or what it is to be, and there is one cl
 from __future__ import annotations
 
 import functools
+import itertools
 import json
 import os
 import re
@@ -95,8 +96,13 @@ def faulty(how: str, before: Path, folder: Path, line: str) -> list[dict[str, An
     return runs
 
 
-@pytest.mark.parametrize("line", [line for line in WRITING if line.startswith(("--", "show"))])
-@pytest.mark.parametrize("old", [True, False])
+QUICK = [line for line in WRITING if line.startswith(("--", "show"))]  # of the others each run takes seconds
+
+
+@pytest.mark.parametrize(
+    ("line", "old"),
+    [*itertools.product(QUICK, [True, False]), *((line, True) for line in WRITING if line not in QUICK)],
+)
 @pytest.mark.parametrize(
     ("how", "codes", "says"),
     [
