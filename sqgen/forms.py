@@ -24,7 +24,14 @@ from .reduction import Reduction
 BUDGET = 100_000  # terms touched at most to show one carry impossible while walking
 SMALL = 4_000  # terms touched at most before other ways are tried; more in large functions
 IN_VAIN = 400  # times as many at most in all searches that found nothing
+KEPT = (
+    1 << 21
+)  # atoms, factors of products and terms of relations at most: some 400 MB; the largest kernel measured takes a third
 MANY = 100  # times as many at most to reduce what carries came from
+
+
+class TooMuch(Exception):
+    """There are more terms than a proof can hold."""
 
 
 class Atoms:
@@ -53,7 +60,7 @@ class Atoms:
         self.unmultiplied = 0  # atoms that there were when it first multiplied, 0 if it has not
         self.dropped: set[int] = set()  # carries that the code takes for nothing
         self.depths: dict[int, int] = {}  # of limbs of absolute differences: how many of them lie in each other
-        self.kept = 0  # terms of all relations
+        self.kept = 0  # terms of all relations, and factors of all products
         self.in_vain = 0  # terms touched in looking for bounds and not finding them
         self.before = 0  # atoms that there were when a limb of a buffer was first read, 0 if none was
         self.foreign: set[int] = set()  # what a device holds that others may have used, who found nothing in it
@@ -62,6 +69,11 @@ class Atoms:
     def small(self) -> int:
         """Terms touched at most in a first look for a bound: they grow with what the function has computed."""
         return max(SMALL, min(self.most, len(self.relation) - self.known))
+
+    def hold(self) -> None:
+        """Raises TooMuch where there is more than can be held."""
+        if self.kept + len(self.low) > KEPT:
+            raise TooMuch
 
     def new(self, low: int, high: int, public: bool = False) -> int:
         """A new unknown in low..high."""
@@ -144,6 +156,8 @@ class Atoms:
                 low, high = min(corners), max(corners)
             else:
                 low, high = low * least, high * greatest
+        self.kept += len(factors)
+        self.hold()
         atom = self.new(low, high, all(self.public[factor] for factor in factors))
         self._pivots[atom] = max((self._pivots[factor] for factor in factors), key=self.order)
         self.factors[atom] = factors

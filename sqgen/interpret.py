@@ -123,6 +123,8 @@ class Machine:
         """Execute the instruction at `at`; the next one's offset, None for a return."""
         instr = decode(self.isa, image, at)
         insn = instr.insn
+        if insn.name in self.core.lacks:
+            raise Crash(f"{self.core.name} has no {insn.name}")
         self.cycles += timing.cost(self.isa, self.core, instr, self.before)
         self.before = instr
         following = at + insn.size

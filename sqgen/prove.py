@@ -14,6 +14,7 @@ import itertools
 
 from .contract import Contract, Verdict
 from .ending import Ending, Wrong
+from .forms import TooMuch
 from .held import Return
 from .interpret import counterexample
 from .lemmas import Lemmas
@@ -77,6 +78,9 @@ class _Proof(Walk):
                     self.same(first, state)
         except Failed as failed:
             return Verdict(self.contract, failed.fault, (), 0, {}, cases)
+        except TooMuch:
+            fault = self.failure(self.atoms.here, "more terms than this proof can hold").fault
+            return Verdict(self.contract, fault, (), 0, {}, cases)
         assert first is not None
         path, others = tuple(first.path), tuple(self.paths)[1:]
         return Verdict(self.contract, None, path, self.stack(first), overlap(first), cases, others)

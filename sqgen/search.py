@@ -179,7 +179,7 @@ def _compiled(job: Job, given: tuple[tuple[str, str], ...]) -> Compiled:
 
 def access(which: Isa, core: Core, kind: str) -> int:
     """Cycles of an access to memory of a kind, `load` or `store`, with a displacement, as most are."""
-    insns = [insn for insn in which.insns.values() if insn.kind == kind and len(insn.operands) > 1]
+    insns = [insn for insn in which.on(core) if insn.kind == kind and len(insn.operands) > 1]
     return max(which.cycles(insn, core) for insn in insns)
 
 

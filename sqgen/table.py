@@ -320,10 +320,13 @@ class Isa:
             timing = self.timings[timing].like
         return figures[timing]
 
+    def on(self, core: Core) -> list[Insn]:
+        """The instructions that a core has."""
+        return [insn for insn in self.insns.values() if insn.name not in core.lacks]
+
     def chained(self, core: Core) -> bool:
         """Whether loads that follow each other take less time than loads that do not."""
-        mine = [insn for insn in self.insns.values() if insn.name not in core.lacks]
-        loads = [insn for insn in mine if insn.kind == "load" and insn.chain]
+        loads = [insn for insn in self.on(core) if insn.kind == "load" and insn.chain]
         return any(self.by_timing(insn.chained, core) < self.cycles(insn, core) for insn in loads)
 
     def constant_time(self, insn: Insn, core: Core) -> bool:
@@ -336,8 +339,7 @@ class Isa:
 
     def at_any_time(self, core: Core) -> Core:
         """The core with what it has of instructions whose cycles depend on operands; itself, if there are none."""
-        mine = [insn for insn in self.insns.values() if insn.name not in core.lacks]
-        constant = all(self.constant_time(insn, core) for insn in mine)
+        constant = all(self.constant_time(insn, core) for insn in self.on(core))
         return core if constant else replace(core, any_time=True)
 
     def require(self, core: Core, insns: Iterable[str]) -> None:

@@ -25,7 +25,6 @@ from .wiped import Wiped
 
 STEPS = 1_000_000  # instructions walked at most, in all cases together
 STEPS_BESIDE = 4096  # instructions that a case may take beside those for products
-KEPT = 1 << 21  # atoms and terms of their relations at most: some 400 MB; the largest kernel measured has a twentieth
 NESTED = 64  # calls that have not returned, at most
 
 
@@ -174,7 +173,7 @@ class Walk:
             raise self.failure(at, "returns in the turn of a loop")
 
     def count(self, state: State, at: int) -> None:
-        """One more instruction is walked.  Raises Failed where these are too many."""
+        """One more instruction is walked.  Raises Failed where these are too many, TooMuch where their terms are."""
         self.steps += 1
         if (
             self.steps > STEPS
@@ -182,8 +181,7 @@ class Walk:
             or (state.given is not None and not self.lemmas.go_on())
         ):
             raise self.failure(at, f"no end after {min(self.steps, len(state.path))} instructions")
-        if self.atoms.kept + len(self.atoms.low) > KEPT:
-            raise self.failure(at, "more terms than this proof can hold")
+        self.atoms.hold()
 
     def turn(self, state: State, at: int) -> int:
         """Where the walk goes on from a place at which the code of a turn of a loop may begin, which is looked at like

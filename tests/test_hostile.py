@@ -260,13 +260,22 @@ WORST = {
     "a case at every mask": ("avr", 64, f"{LOAD}.rept 400\nlsl r18\nsbc r0,r0\neor r20,r0\n.endr\nret\n"),
     "calls that call": ("avr", 64, "rcall 1f\n1: rcall 2f\n2: rcall 3f\n3: rcall 4f\n4: rcall 5f\n5: nop\nret\n"),
     "a long loop": ("avr", 1024, "ldi r18,0\n1: nop\nrjmp 1b\n"),
+    "a megabyte that does nothing, on MSP430": ("msp430", 1024, ".rept 500000\nmov r4,r4\n.endr\nret\n"),
+    "sums of sums, on MSP430": ("msp430", 512, ".rept 3000\nadd r4,r5\naddc r5,r6\naddc r6,r4\n.endr\nret\n"),
+    "more and more stack, on MSP430": ("msp430", 1024, "1: push r4\njmp 1b\n"),
+    "a megabyte that does nothing, on Cortex-M": ("arm", 4096, ".rept 500000\nmov r4,r4\n.endr\nbx lr\n"),
+    "sums of products, on Cortex-M": ("arm", 512, ".rept 3000\numaal r4,r5,r6,r7\numaal r6,r7,r4,r5\n.endr\nbx lr\n"),
+    "sums of sums, on Cortex-M": ("arm", 512, ".rept 3000\nadds r4,r5\nadcs r5,r6\nadcs r6,r4\n.endr\nbx lr\n"),
+    "more and more stack, on Cortex-M": ("arm", 4096, "1: push {r4}\nb 1b\n"),
 }
+TYPES = {"arm": ".syntax unified\n.thumb\n.global f\n.type f, %function\n.thumb_func\nf:\n"}
 
 
 @pytest.mark.parametrize("which", WORST)
 def test_the_worst_code_is_refused_within_what_memory_and_time_may_be_taken(here: Path, which: str) -> None:
     name, bits, body = WORST[which]
-    built(HEAD + body, here / "k.o")
+    (here / "k.S").write_text(TYPES.get(name, HEAD) + body)
+    programs.assemble(here / "k.S", here / "k.o", isa(name), isa(name).core(isa(name).default_core))
     done = measured(f"prove k.o --isa {name} --bits {bits} --symbol f", here)
     *words, line = done.err.splitlines()
     assert done.code == Exit.UNPROVED and line.startswith("Error: "), done
