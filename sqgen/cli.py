@@ -52,6 +52,8 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     except click.UsageError as error:
         where = error.ctx.command_path if error.ctx else "sqgen"
         code = _complain(f"{error.format_message().rstrip('.')}; see `{where} -h`", Exit.USAGE)
+    except MemoryError:
+        code = _complain("there is not enough memory for this proof; nothing was written", Exit.UNPROVED)
     except OSError as error:
         _drop(sys.stdout)
         place = f"'{error.filename}'" if error.filename else "the output"

@@ -283,6 +283,16 @@ def test_the_worst_code_is_refused_within_what_memory_and_time_may_be_taken(here
     assert all(word.startswith("still proving") for word in words), done
 
 
+def test_where_there_is_not_enough_memory_one_line_says_so(
+    refused: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*arguments: object, **options: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("sqgen.kernel.prove", full)
+    assert "not enough memory" in refused(Exit.UNPROVED, "--isa avr --bits 64")
+
+
 def enlarged(data: bytes, what: str, count: int) -> bytes:
     """An object with so many sections, symbols or relocations, all alike."""
     found, grown = sections(data), bytearray(data)
