@@ -171,8 +171,10 @@ EMULATED = {
 }
 
 
-@pytest.mark.parametrize("core", ["msp430", "msp430x"])
-@pytest.mark.parametrize("name", [name for name in INSNS if name not in JUMPS])
+PRICED = [(insn.name, core) for core in ("msp430", "msp430x") for insn in msp430().on(msp430().core(core))]
+
+
+@pytest.mark.parametrize(("name", "core"), [(name, core) for name, core in PRICED if name not in JUMPS])
 def test_cycles_are_those_of_the_manuals_tables(name: str, core: str) -> None:
     """Format I: one, and those of its source, and three for a destination in memory; CPUX takes one less to move to
     memory and to look at it; PUSH 3, RRC 1, RET 3 and 4, and two more than registers to push or pop several."""
