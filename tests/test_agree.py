@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import random
-import signal
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
-from types import FrameType
 
 import pytest
 from conftest import core
 from handwritten import NAMES, Foreign
 from mutants import is_right, mutants, own, subject
+from patience import patience
 
 from sqgen.forward_proof import prove_forward
 
@@ -24,22 +21,6 @@ MANY_CASES = [name for name in KERNELS if name.startswith(("signed", "streamed")
 
 class Slow(Exception):
     """A proof takes longer than there is patience."""
-
-
-@contextmanager
-def patience(seconds: float) -> Iterator[None]:
-    """Raises Slow in what takes longer."""
-
-    def stop(_number: int, _frame: FrameType | None) -> None:
-        raise Slow
-
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
 
 
 @pytest.mark.parametrize("name", KERNELS)
@@ -81,7 +62,7 @@ def compare(names: list[str], count: int) -> None:
 def both(kernel: Foreign) -> str:
     """What the two proofs say of a kernel."""
     try:
-        with patience(PATIENCE):
+        with patience(PATIENCE, Slow()):
             forward = prove_forward(kernel.image, kernel.contract, core(), kernel.entry).proved
     except Slow:
         return "too slow"

@@ -5,15 +5,14 @@ from __future__ import annotations
 import contextlib
 import io
 import shlex
-import signal
 import time
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
 
 from fuzz_inputs import FILES, Input
+from patience import patience
 
 from sqgen import objects
 from sqgen.cli import main
@@ -55,7 +54,8 @@ def outcome(given: Input, lines: Sequence[str], folder: Path) -> Outcome:
     held = peak()  # what is no affair of this command, as it runs in a process that has run others
     start = time.process_time()
     code, trace = 0, ""
-    with contextlib.chdir(folder), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), alarm():
+    limit = patience(LONGEST, Endless(f"no end in {LONGEST:.0f} s"))
+    with contextlib.chdir(folder), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), limit:
         try:
             main(shlex.split(line))
         except SystemExit as end:
@@ -103,22 +103,6 @@ def refuted(line: str, folder: Path) -> str:
     what = contract(which, said["--op"], int(said["--bits"]))
     found = counterexample(read.image, what, which.core(said["--core"]), read.entry, steps=RUN)
     return f"proved, but wrong for {found}" if found else ""
-
-
-@contextlib.contextmanager
-def alarm() -> Iterator[None]:
-    """Endless is raised where something does not end."""
-
-    def ring(number: int, frame: object) -> NoReturn:
-        raise Endless(f"no end in {LONGEST:.0f} s")
-
-    before = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, LONGEST)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
 
 
 def forget_peak() -> None:
