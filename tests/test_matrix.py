@@ -2,29 +2,35 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import matrix
 import observe
 import pytest
 
-from sqgen import emit, kernel
+from sqgen import check, emit, kernel
+from sqgen.errors import UserError
+from sqgen.spec import spec
+from sqgen.tables import isa, isa_names
 
 JOB = matrix.Job("avr", "atmega128", "sqr", 32, "sbd")
 
 
 @pytest.mark.simulator
 def test_a_kernel_is_right_and_its_cycles_are_confirmed() -> None:
-    found = matrix.outcome(JOB)
+    found = matrix.outcome(JOB, matrix.Known())
     assert (found.verdict, found.simulator, found.counted) == (matrix.RIGHT, "simavr", True)
 
 
 def test_what_cannot_be_is_no_fault_and_what_breaks_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert matrix.outcome(replace(JOB, core="attiny84")).verdict == matrix.NONE
+    assert matrix.outcome(replace(JOB, core="attiny84"), matrix.Known()).verdict == matrix.NONE
     monkeypatch.setattr(kernel, "make", lambda spec: 1 // 0)
-    found = matrix.outcome(JOB)
+    found = matrix.outcome(JOB, matrix.Known())
     assert found.verdict == matrix.WRONG and "ZeroDivisionError" in found.reason
 
 
@@ -32,7 +38,7 @@ def test_what_cannot_be_is_no_fault_and_what_breaks_is_one(monkeypatch: pytest.M
 def test_a_manifest_that_is_wrong_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     right = emit.manifest
     monkeypatch.setattr(emit, "manifest", lambda kernel: {**right(kernel), "stack": 99})
-    found = matrix.outcome(JOB)
+    found = matrix.outcome(JOB, matrix.Known())
     assert found.verdict == matrix.WRONG and "stack" in found.reason
 
 
@@ -53,6 +59,38 @@ def test_only_what_is_not_done_is_done_and_what_went_together_comes_apart(
     assert [each.job for each in matrix.work(cores[::-1], tmp_path)] == cores[::-1]
 
 
+@pytest.mark.simulator
+def test_cores_that_differ_in_name_alone_have_one_kernel_and_each_its_own_simulator(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    called: list[tuple[str, str]] = []
+
+    def noting(what: str, function: Callable[..., Any], core: Callable[..., Any]) -> Callable[..., Any]:
+        def noted(*given: Any, **options: Any) -> Any:
+            called.append((what, core(*given).name))
+            return function(*given, **options)
+
+        return noted
+
+    monkeypatch.setattr(kernel, "make", noting("made", kernel.make, lambda spec: spec.core))
+    monkeypatch.setattr(check, "run", noting("run", check.run, lambda *given: given[2]))
+    cores = ("atmega128", "atmega328p", "atmega2560")
+    rows = matrix.together([replace(JOB, core=core) for core in cores])
+    assert {row["verdict"] for row in rows} == {matrix.RIGHT}
+    assert [core for what, core in called if what == "made"] == ["atmega128", "atmega2560"]
+    assert [core for what, core in called if what == "run"] == list(cores)
+
+
+@pytest.mark.parametrize("name", isa_names())
+def test_cores_of_a_kind_do_have_one_kernel(name: str) -> None:
+    sums: dict[str, set[str]] = {}
+    for core in isa(name).cores.values():
+        with contextlib.suppress(UserError):  # a core without a multiplier
+            made = kernel.make(spec(name, 64, core=core.name))
+            sums.setdefault(matrix.kind(core), set()).add(made.sha256)
+    assert sums and all(len(each) == 1 for each in sums.values())
+
+
 def test_what_is_seen_on_one_core_holds_for_those_that_differ_in_name_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(observe, "faults", lambda *given: [given[2].name])
     cores = ("atmega128", "atmega328p", "atmega2560", "atmega4809")
@@ -66,13 +104,13 @@ def test_what_is_seen_on_one_core_holds_for_those_that_differ_in_name_alone(monk
 
 
 def test_the_interpreter_is_no_outside_simulator() -> None:
-    found = matrix.outcome(matrix.Job("msp430", "msp430x", "sqr", 32, "auto"))
+    found = matrix.outcome(matrix.Job("msp430", "msp430x", "sqr", 32, "auto"), matrix.Known())
     assert (found.verdict, found.simulator, found.counted) == (matrix.RIGHT, "", False)
 
 
 @pytest.mark.simulator
 def test_code_that_the_simulated_part_has_no_room_for_is_right_without_it() -> None:
-    found = matrix.outcome(matrix.Job("avr", "atmega8", "mul", 208, "row-blocks"))
+    found = matrix.outcome(matrix.Job("avr", "atmega8", "mul", 208, "row-blocks"), matrix.Known())
     assert (found.verdict, found.simulator) == (matrix.RIGHT, "") and "does not fit in flash" in found.reason
 
 

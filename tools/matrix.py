@@ -4,6 +4,7 @@ python tools/matrix.py                                 all; hours, may be broken
 python tools/matrix.py --isa avr --op sqr --method sbd --core atmega128 --most 128
 
 Each kernel runs in the outside simulator of its core, where there is one, and in the interpreter (tools/observe.py).
+Cores that differ in their names alone have the same kernels, which are made and proved once for all of them.
 What is done stands in build/matrix/<isa>.jsonl, and counts as long as the sources of the kernels are the same;
 report.json and report.html are made from it: what failed, and the command that repeats it.
 """
@@ -17,7 +18,7 @@ import shlex
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -33,16 +34,17 @@ from sqgen.errors import Exit, UserError
 from sqgen.files import write_all
 from sqgen.kernel import Kernel
 from sqgen.oracles import interpreter_judge
-from sqgen.spec import spec
+from sqgen.spec import Spec, spec
+from sqgen.table import Core
 from sqgen.tables import isa, isa_names
 
 TOP = Path(__file__).resolve().parent.parent
 FOLDER = TOP / "build" / "matrix"
 SIZES = (*range(16, 257, 8), *range(288, 513, 32), *range(576, 1025, 64), 2048, 4096)  # bits
-RUNS, TRACES = 40, 8  # operands tried in the simulator, and in the interpreter
+RUNS = 40  # operands tried in the simulator
+TRACES, FEWER, LARGE = 8, 2, 256  # and in the interpreter; the same above so many bits
 RIGHT, NONE, WRONG = "right", "none", "wrong"
 NOWHERE = "no simulator"
-SEEN: dict[tuple[str, ...], Sequence[str]] = {}  # of the kernels that go together, what is wrong with them
 
 
 @dataclass(frozen=True)
@@ -81,39 +83,72 @@ def jobs(names: Sequence[str]) -> Iterator[Job]:
                 yield from (Job(name, core, op, bits, method) for method in ("auto", *methods.names(op)))
 
 
-def outcome(job: Job) -> Outcome:
+@dataclass
+class Known:
+    """Of kernels that go together: those that were made, with their manifests, by all that matters in a core; what is
+    wrong with a code, by its sum, what matters in the core, and what is promised of it."""
+
+    made: dict[str, tuple[Kernel, Mapping[str, Any]]] = field(default_factory=dict)
+    seen: dict[tuple[str, ...], Sequence[str]] = field(default_factory=dict)
+
+    def make(self, wanted: Spec) -> tuple[Kernel, Mapping[str, Any]]:
+        """The kernel and its manifest, which may have been made for a core of another name."""
+        core = kind(wanted.core)
+        if core not in self.made:
+            made = kernel.make(wanted)
+            self.made[core] = made, emit.manifest(made)
+        return self.made[core]
+
+    def faults(self, made: Kernel, manifest: Mapping[str, Any]) -> tuple[int, Sequence[str]]:
+        """How many traces were compared, and where the kernel does not do what its manifest says."""
+        core = replace(made.spec.core, name="", without=(), answers="", max_bits=0)
+        same = (made.sha256, repr(core), repr([manifest[name] for name in observe.PROMISES]))
+        if same in self.seen:
+            return 0, self.seen[same]
+        traces = TRACES if made.spec.bits <= LARGE else FEWER
+        found = observe.faults(made.compiled.image, made.spec.contract, made.spec.core, manifest, traces)
+        self.seen[same] = list(dict.fromkeys(found))
+        return traces, self.seen[same]
+
+
+def kind(core: Core) -> str:
+    """All that matters in a core to its kernels, which is not its name nor how large they may be."""
+    return repr(replace(core, name="", without=(), max_bits=0))
+
+
+def outcome(job: Job, known: Known) -> Outcome:
     """Make a kernel, and look at it.  A fault of sqgen's own is wrong, too, and stops nobody."""
     try:
-        made = kernel.make(spec(job.isa, job.bits, op=job.op, core=job.core, method=job.method))
+        wanted = spec(job.isa, job.bits, op=job.op, core=job.core, method=job.method)
+        made, manifest = known.make(wanted)
     except UserError as error:
         wrong = error.code not in (Exit.USAGE, Exit.LIMITS)
         return Outcome(job, WRONG if wrong else NONE, str(error))
     except Exception as error:
         return Outcome(job, WRONG, f"{type(error).__name__}: {error}")
     try:
-        return judged(job, made)
+        return judged(job, wanted.core, made, manifest, known)
     except UserError as error:
         return Outcome(job, WRONG, str(error))
     except Exception as error:
         return Outcome(job, WRONG, f"{type(error).__name__}: {error}")
 
 
-def judged(job: Job, made: Kernel) -> Outcome:
-    """The kernel beside its manifest.  Raises UserError where the simulator sees something wrong."""
-    manifest = emit.manifest(made)
-    traces, found = observed(made, manifest)
+def judged(job: Job, core: Core, made: Kernel, manifest: Mapping[str, Any], known: Known) -> Outcome:
+    """The kernel beside its manifest.  Raises UserError where the simulator of the core sees something wrong."""
+    traces, found = known.faults(made, manifest)
     simulated = Outcome(job, RIGHT, "", cycles=made.price.call, traces=traces)
-    if made.spec.contract.isa.timings[made.spec.core.timing].judge:
-        simulated = beside(simulated, made, manifest)
+    if made.spec.contract.isa.timings[core.timing].judge:
+        simulated = beside(simulated, core, made, manifest)
     if found:
         return replace(simulated, verdict=WRONG, reason="; ".join([*found[:3], simulated.reason]))
     return simulated
 
 
-def beside(outcome: Outcome, made: Kernel, manifest: Mapping[str, Any]) -> Outcome:
+def beside(outcome: Outcome, core: Core, made: Kernel, manifest: Mapping[str, Any]) -> Outcome:
     """What the simulator makes of it."""
     try:
-        seen = check.run(made.compiled.image, made.spec.contract, made.spec.core, 0, RUNS, branches=False)
+        seen = check.run(made.compiled.image, made.spec.contract, core, 0, RUNS, branches=False)
     except UserError as error:
         if error.code != Exit.LIMITS:
             raise
@@ -128,24 +163,10 @@ def beside(outcome: Outcome, made: Kernel, manifest: Mapping[str, Any]) -> Outco
     return replace(outcome, verdict=WRONG, reason=reason, simulator=seen.simulator)
 
 
-def observed(made: Kernel, manifest: Mapping[str, Any]) -> tuple[int, Sequence[str]]:
-    """How many traces were compared, and where the kernel does not do what its manifest says.
-
-    Many cores differ in their names alone: what was seen of the same code on one of them holds for the others.
-    """
-    core = replace(made.spec.core, name="", without=(), answers="", max_bits=0)
-    same = (made.sha256, repr(core), repr([manifest[name] for name in observe.PROMISES]))
-    if same in SEEN:
-        return 0, SEEN[same]
-    found = observe.faults(made.compiled.image, made.spec.contract, made.spec.core, manifest, TRACES)
-    SEEN[same] = list(dict.fromkeys(found))
-    return TRACES, SEEN[same]
-
-
 def together(jobs: Sequence[Job]) -> Sequence[Mapping[str, Any]]:
     """Outcomes as rows of the file."""
-    SEEN.clear()
-    return [asdict(outcome(job)) for job in jobs]
+    known = Known()
+    return [asdict(outcome(job, known)) for job in jobs]
 
 
 def version(name: str) -> str:
