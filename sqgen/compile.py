@@ -103,9 +103,8 @@ def framed(compiled: Compiled, core: Core, last: Sequence[Op]) -> Compiled:
     try:
         image = assemble([line.instr for line in lines])
     except EncodeError as error:
-        raise UserError(
-            f"the parts of {plan.method} lie too far apart: {error}; choose more levels", Exit.LIMITS
-        ) from None
+        advice = "choose more levels" if "levels" in dict(plan.parameters) else "take another method or a smaller size"
+        raise UserError(f"method '{plan.method}' reaches too far: {error}; {advice}", Exit.LIMITS) from None
     changed = {*compiled.written, *frame.written(last, isa)}
     return replace(compiled, written=tuple(name for name in isa.registers if name in changed), lines=lines, image=image)
 
@@ -159,14 +158,15 @@ def unformed(rules: Idioms, plan: Plan, isa: Isa, core: Core) -> UserError:
 
 def own_advice(rules: Idioms, plan: Plan, core: Core) -> str:
     """With which parameters the plan's method is formed, "" for none that the idioms know."""
-    known = rules.starts(plan.method, plan.op, plan.limbs)
+    known = [*rules.starts(plan.method, plan.op, plan.limbs), *methods.points(plan.method, plan.limbs)]
     found = next((point for point in known if _formed(rules, plan, plan.method, [point], core)), {})
     return f"choose {' '.join(f'-p {name}={value}' for name, value in found.items())}" if found else ""
 
 
 def other_advice(rules: Idioms, plan: Plan, core: Core) -> str:
-    """Which methods are formed at the plan's size."""
-    tried = {name: [{}, *methods.points(name, plan.limbs)] for name in methods.names(plan.op)}
+    """Which other methods are formed at the plan's size."""
+    names = [name for name in methods.names(plan.op) if name != plan.method]
+    tried = {name: [{}, *methods.points(name, plan.limbs)] for name in names}
     able = [name for name, points in tried.items() if _formed(rules, plan, name, points, core)]
     return f"take {', '.join(able)}" if able else "take --method auto"
 

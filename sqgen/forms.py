@@ -24,9 +24,7 @@ from .reduction import Reduction
 BUDGET = 100_000  # terms touched at most to show one carry impossible while walking
 SMALL = 4_000  # terms touched at most before other ways are tried; more in large functions
 IN_VAIN = 400  # times as many at most in all searches that found nothing
-KEPT = (
-    1 << 21
-)  # atoms, factors of products and terms of relations at most: some 400 MB; the largest kernel measured takes a third
+KEPT = 1 << 21  # atoms, factors of products and terms of relations at most: 400 MB; the largest kernel takes a third
 MANY = 100  # times as many at most to reduce what carries came from
 
 

@@ -21,7 +21,7 @@ STEPS = 2_000_000  # instructions that a call executes at most
 SEARCH = 60_000  # instructions executed in search of a counterexample, about a second
 TRIES = 400  # operands tried at most in that search
 GAP = 64  # bytes between buffers
-STACK = 1024  # bytes
+STACK = 4096  # bytes; the deepest kernels, of 4096 bits, take a third
 
 
 class Crash(Exception):

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 from conftest import avr
 
+from sqgen import compile as compile_module
 from sqgen import kernel, methods, report, tune
+from sqgen.encode import EncodeError
 from sqgen.errors import UserError
 from sqgen.methods import Parameter
 from sqgen.spec import spec
@@ -65,3 +67,17 @@ def test_a_method_for_products_squares_only_if_it_is_named() -> None:
     assert {each.plan.method for each in tried} <= set(methods.names("sqr"))
     assert "operand-caching" not in methods.names("sqr")
     assert kernel.make(spec("avr", 32, op="sqr", method="operand-caching")).compiled.plan.method == "operand-caching"
+
+
+@pytest.mark.parametrize(
+    ("method", "advice"), [("karatsuba", "choose more levels"), ("hybrid", "take another method or a smaller size")]
+)
+def test_code_that_reaches_too_far_is_refused_with_what_helps(
+    method: str, advice: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(instrs: object) -> bytes:
+        raise EncodeError("4096 is not in 0..4095")
+
+    monkeypatch.setattr(compile_module, "assemble", refuse)
+    with pytest.raises(UserError, match=rf"^method '{method}' reaches too far: 4096 is not in 0\.\.4095; {advice}$"):
+        kernel.make(spec("avr", 64, op="mul", method=method))

@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqgen.oracles import OracleFailed, OracleMissing
+from sqgen.oracles import OracleFailed, OracleMissing, OracleTooSmall
 
 CODE = 0x0001_0000  # where code lies
-CODE_SIZE = 0x1_0000
+CODE_SIZE = 0x10_0000
 RAM = 0x2000_0000
 RAM_SIZE = 0x1_0000
 HOME = CODE + CODE_SIZE - 16  # the caller's return address
@@ -60,7 +60,8 @@ def _unicorn() -> tuple[Any, Any]:
 
 @dataclass
 class Processor:
-    """One emulated processor with `image` at `CODE`, and RAM."""
+    """One emulated processor with `image` at `CODE`, and RAM.  Raises OracleMissing, and OracleTooSmall for an image
+    that does not fit."""
 
     core: str
     image: bytes
@@ -69,6 +70,8 @@ class Processor:
 
     def __post_init__(self) -> None:
         unicorn, names = _unicorn()
+        if len(self.image) > HOME - CODE:
+            raise OracleTooSmall(f"{len(self.image)} bytes of code do not fit in its {HOME - CODE}")
         self.error = unicorn.UcError
         self.uc = unicorn.Uc(unicorn.UC_ARCH_ARM, unicorn.UC_MODE_THUMB | unicorn.UC_MODE_MCLASS)
         self.uc.ctl_set_cpu_model(getattr(names, f"UC_CPU_ARM_CORTEX_{_MODELS[self.core.removesuffix(FPU)]}"))

@@ -11,7 +11,7 @@ from sqgen.check import Report
 from sqgen.contract import Contract
 from sqgen.errors import Exit, UserError
 from sqgen.interpret import operands
-from sqgen.oracles import OracleFailed, OracleMissing, unicorn_arm
+from sqgen.oracles import OracleFailed, OracleMissing, OracleTooSmall, unicorn_arm
 from sqgen.table import Core
 
 GUARD = 64  # bytes looked at on either side of every buffer
@@ -22,12 +22,15 @@ JUNK = 0xA5A5_0000  # what registers hold, plus their number
 def run(image: bytes, contract: Contract, core: Core, entry: int, runs: int, *, branches: bool) -> Report:
     """Run a kernel `runs` times.  With `branches` operands may decide on the path, but not on what is touched.
 
-    Raises UserError: the emulator is missing (TOOL), or it saw something wrong (DISAGREES).
+    Raises UserError: the emulator is missing (TOOL), or has no room for the code (LIMITS), or it saw something wrong
+    (DISAGREES).
     """
     try:
         return _Judge(image, contract, core, entry).report(runs, branches=branches)
     except OracleMissing as error:
         raise UserError(str(error), Exit.TOOL) from None
+    except OracleTooSmall as error:
+        raise UserError(f"the emulator cannot run this: {error}", Exit.LIMITS) from None
     except OracleFailed as error:
         raise UserError(f"the emulator cannot run this: {error}", Exit.DISAGREES) from None
 
