@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
 from sqgen.code import Builder, Code, Function, Memory, Op
-from sqgen.plan import Load, Plan
+from sqgen.plan import Block, Difference, Load, Part, Plan, Recombine
 from sqgen.table import Core, Isa
 
 from . import arm_loops, arm_search, arm_small
@@ -28,6 +28,7 @@ __all__ = ["NEEDS", "address", "floor", "forms", "frame", "lower", "preferred", 
 
 NEEDS = ()
 LONG = "umaal"  # what cores have on which word balance is possible
+LEVEL = (Block, Difference, Part, Recombine)  # what a level of calls is made of
 PRODUCTS = "mul"  # what they have at least on which chains of halves are
 UNROLLED, BEARABLE = 64, 96  # limbs of an operand, at most, of code in one piece that is, or may be, the fastest
 SMALL = range(1, 7)  # limbs of what Karatsuba's method leaves to another one
@@ -114,12 +115,21 @@ def forms(plan: Plan, core: Core) -> bool:
         return False  # parts of a product, where there is one operand
     if LONG in core.lacks:
         return not plan.loops
-    return all(part.called and balances(part.plan) for part in plan.parts())
+    return calls(plan)
+
+
+def calls(plan: Plan) -> bool:
+    """Whether a plan is a level of calls, if it has parts: with nothing beside them, and summed up without loops."""
+    if not any(plan.parts()):
+        return True
+    alone = all(isinstance(step, LEVEL) for step in plan.steps)
+    looped = any(isinstance(step, Recombine) and step.turn for step in plan.steps)
+    return alone and not looped and all(part.called and balances(part.plan) for part in plan.parts())
 
 
 def balances(plan: Plan) -> bool:
     """Whether word balance can form a part: all that is not made of loops, or of parts that are not called."""
-    return not plan.loops and all(part.called and balances(part.plan) for part in plan.parts())
+    return not plan.loops and calls(plan)
 
 
 def preferred(op: str, limbs: int, core: Core) -> list[tuple[str, dict[str, str]]]:
