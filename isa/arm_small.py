@@ -26,6 +26,8 @@ IN_REGISTERS = 4  # limbs up to which it may pay to save fewer high registers
 SMALL = 2  # limbs up to which it may pay to save fewer low registers
 KEEPING = 6  # cycles more of a function that is called and saves its return address
 MORE = "it needs more registers than there are; --reserve fewer, or take another method"
+LONGEST = 1 << 17  # operations of a function; more code than any of these parts has flash for
+TOO_LONG = "makes more code in one piece here than any part can hold; take --method auto, or a smaller size"
 STEP = 508  # bytes that the stack pointer is moved by at most at a time
 
 
@@ -124,6 +126,8 @@ class Module:
         """
         made = Piece(plan)
         values, entry = made.values, made.entry
+        if len(flat(values.units)) > LONGEST:
+            raise UserError(f"method '{plan.method}' {TOO_LONG}", Exit.LIMITS)
         operations, own = arm_orders.operations(made), arm_orders.found(plan, made)
         best: tuple[int, list[Op]] | None = None
         full = (self.low, self.saved) == (LOW, SAVED)

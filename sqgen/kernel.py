@@ -102,11 +102,21 @@ class Kernel:
 def make(spec: Spec) -> Kernel:
     """The best kernel for the request, proved.  Raises UserError: limits nobody meets, or a failed proof."""
     compiled = choose(spec)
+    return described(spec, compiled, proved(spec, compiled))
+
+
+def proved(spec: Spec, compiled: Compiled) -> Verdict:
+    """What the proof says of code.  Raises UserError if it fails."""
     verdict = prove(compiled.image, spec.contract, spec.core, branches=spec.allow_branches)
     if verdict.fault:
         raise UserError(
             f"the proof failed at {verdict.fault}; this is a fault of sqgen, please report it", Exit.UNPROVED
         )
+    return verdict
+
+
+def described(spec: Spec, compiled: Compiled, verdict: Verdict) -> Kernel:
+    """Code and its proof with what they cost."""
     isa = spec.contract.isa
     used = [isa.insns[name] for name in compiled_insns(compiled)]
     by_timing = {

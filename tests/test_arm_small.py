@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from arm import arm, assemble, made
+from sqgen.isa import arm_small
 
 from sqgen import check, emit, objects
 from sqgen.errors import Exit, UserError
@@ -67,6 +68,13 @@ def test_the_small_multiplier_takes_31_cycles_more_for_each_multiplication() -> 
     """[CM0]: MULS takes 1 or 32 cycles; a square of 128 bits has 27 of them, three for each of nine limbs."""
     fast, small = (made("sqr", 128, core=core).price.call for core in CORES[:2])
     assert small - fast == 31 * 27
+
+
+def test_code_too_long_for_any_part_is_refused_before_it_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(arm_small, "LONGEST", 100)
+    with pytest.raises(UserError, match="makes more code in one piece here than any part can hold") as refused:
+        made("mul", 128, "product-scanning", core="cortex-m0")
+    assert refused.value.code == Exit.LIMITS
 
 
 def test_what_makes_more_levels_than_a_core_can_form_is_refused() -> None:

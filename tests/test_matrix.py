@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ def test_a_kernel_is_right_and_its_cycles_are_confirmed() -> None:
 
 def test_what_cannot_be_is_no_fault_and_what_breaks_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
     assert matrix.outcome(replace(JOB, core="attiny84"), matrix.Known()).verdict == matrix.NONE
-    monkeypatch.setattr(kernel, "make", lambda spec: 1 // 0)
+    monkeypatch.setattr(kernel, "choose", lambda spec: 1 // 0)
     found = matrix.outcome(JOB, matrix.Known())
     assert found.verdict == matrix.WRONG and "ZeroDivisionError" in found.reason
 
@@ -72,13 +72,30 @@ def test_cores_that_differ_in_name_alone_have_one_kernel_and_each_its_own_simula
 
         return noted
 
-    monkeypatch.setattr(kernel, "make", noting("made", kernel.make, lambda spec: spec.core))
+    monkeypatch.setattr(kernel, "choose", noting("made", kernel.choose, lambda spec: spec.core))
     monkeypatch.setattr(check, "run", noting("run", check.run, lambda *given: given[2]))
     cores = ("atmega128", "atmega328p", "atmega2560")
     rows = matrix.together([replace(JOB, core=core) for core in cores])
     assert {row["verdict"] for row in rows} == {matrix.RIGHT}
     assert [core for what, core in called if what == "made"] == ["atmega128", "atmega2560"]
     assert [core for what, core in called if what == "run"] == list(cores)
+
+
+@pytest.mark.parametrize(
+    ("name", "cores", "proofs"),
+    [
+        ("arm", ("cortex-m4", "cortex-m7"), 1),
+        ("avr", ("atmega128", "atxmega32a4u"), 1),
+        ("msp430", ("msp430", "msp430x"), 2),
+    ],
+)
+def test_a_code_is_proved_once_where_cores_differ_in_cycles_alone(name: str, cores: Sequence[str], proofs: int) -> None:
+    known = matrix.Known()
+    for core in cores:
+        wanted = spec(name, 64, method="product-scanning", core=core)
+        made, _ = known.make(wanted)
+        assert made.verdict == kernel.make(wanted).verdict
+    assert len(known.verdicts) == proofs
 
 
 @pytest.mark.parametrize("name", isa_names())

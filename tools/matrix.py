@@ -29,7 +29,8 @@ import observe
 import sources
 
 from sqgen import check, emit, kernel, methods
-from sqgen.contract import OPS
+from sqgen.compile import Compiled
+from sqgen.contract import OPS, Verdict
 from sqgen.errors import Exit, UserError
 from sqgen.files import write_all
 from sqgen.kernel import Kernel
@@ -84,19 +85,29 @@ def jobs(names: Sequence[str]) -> Iterator[Job]:
 
 @dataclass
 class Known:
-    """Of kernels that go together: those that were made, with their manifests, by all that matters in a core; what is
-    wrong with a code, by its sum, what matters in the core, and what is promised of it."""
+    """Of kernels that go together: those that were made, with their manifests, by all that matters in a core; proofs of
+    code; what is wrong with a code, by its sum, what matters in the core, and what is promised of it."""
 
     made: dict[str, tuple[Kernel, Mapping[str, Any]]] = field(default_factory=dict)
+    verdicts: dict[tuple[bytes, str], Verdict] = field(default_factory=dict)
     seen: dict[tuple[str, ...], Sequence[str]] = field(default_factory=dict)
 
     def make(self, wanted: Spec) -> tuple[Kernel, Mapping[str, Any]]:
         """The kernel and its manifest, which may have been made for a core of another name."""
         core = kind(wanted.core)
         if core not in self.made:
-            made = kernel.make(wanted)
+            compiled = kernel.choose(wanted)
+            made = kernel.described(wanted, compiled, self.proved(wanted, compiled))
             self.made[core] = made, emit.manifest(made)
         return self.made[core]
+
+    def proved(self, wanted: Spec, compiled: Compiled) -> Verdict:
+        """The proof: it looks at cycles for devices alone, and where there is none, cores may differ in them."""
+        core = wanted.core if wanted.core.devices else replace(wanted.core, timing="")
+        same = compiled.image, kind(replace(core, answers=""))
+        if same not in self.verdicts:
+            self.verdicts[same] = kernel.proved(wanted, compiled)
+        return self.verdicts[same]
 
     def faults(self, made: Kernel, manifest: Mapping[str, Any]) -> tuple[int, Sequence[str]]:
         """How many traces were compared, and where the kernel does not do what its manifest says."""
