@@ -159,7 +159,7 @@ def laid_out(name: str, values: Mapping[str, Any]) -> str:
     environment.filters["listed"] = lambda counts: ", ".join(
         f"{count:,} {key}" for key, count in sorted(counts.items())
     )
-    return environment.get_template(name).render(values)
+    return environment.get_template(name).render(values, tracing=matrix)
 
 
 def report(values: Mapping[str, Any]) -> str:
