@@ -1,34 +1,22 @@
 """simavr judges as it says: it is shown small kernels, good and broken, whose outcome is known."""
 
-import functools
-import os
-import shutil
-import subprocess
-import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from simavr_calls import (
+    SP,
+    SQUARE,
+    image_of,
+    judge_installed,
+    run,
+    run_one,
+    square_request,
+    squares,
+)
 
 from sqgen.oracles import OracleFailed, OracleMissing, simavr
-from sqgen.oracles.simavr import Buffer, Outcome, Request, State
-
-RESULT, OPERAND, SP = 0x300, 0x200, 0x1005
-POINTERS = {24: RESULT & 0xFF, 25: RESULT >> 8, 22: OPERAND & 0xFF, 23: OPERAND >> 8, 1: 0}
-
-SQUARE = """
-.global square
-square:
-    movw r30, r22
-    ld   r18, Z
-    mul  r18, r18
-    movw r30, r24
-    st   Z+, r0
-    st   Z, r1
-    clr  r1
-    ret
-"""
+from sqgen.oracles.simavr import Buffer, Request
 
 # A byte parked below the stack pointer, which the AVR gives no protection from handlers.
 SQUARE_WITH_RED_ZONE = """
@@ -53,72 +41,6 @@ LEAVE_FRAME = "in r30, 0x3d\n in r31, 0x3e\n adiw r30, 32\n in r0, 0x3f\n"
 NAKED_MOVE = "out 0x3d, r30\n out 0x3e, r31\n"
 # What avr-gcc writes: interrupts come back on only after the instruction that follows OUT SREG.
 GUARDED_MOVE = "cli\n out 0x3e, r31\n out 0x3f, r0\n out 0x3d, r30\n"
-
-
-@contextmanager
-def judge_installed() -> Iterator[None]:
-    """Skips the test when a judge is missing; fails it where CI is set: nothing may be missing there."""
-    try:
-        yield
-    except OracleMissing as missing:
-        if os.environ.get("CI"):
-            pytest.fail(str(missing))
-        pytest.skip(str(missing))
-
-
-@functools.cache
-def image_of(assembly: str, part: str = "atmega128") -> bytes:
-    """Assembles and links to address 0; returns the flash image."""
-    if shutil.which("avr-gcc") is None:
-        raise OracleMissing("avr-gcc not found; install the Debian package gcc-avr")
-    with tempfile.TemporaryDirectory() as folder:
-        place = Path(folder)
-        (place / "kernel.S").write_text(assembly + "\n")
-        link = ["avr-gcc", f"-mmcu={part}", "-nostdlib", "-Wl,-Ttext=0", "-o", "kernel.elf", "kernel.S"]
-        subprocess.run(link, cwd=place, check=True, capture_output=True)
-        copy = ["avr-objcopy", "-O", "binary", "-j", ".text", "kernel.elf", "kernel.bin"]
-        subprocess.run(copy, cwd=place, check=True)
-        return (place / "kernel.bin").read_bytes()
-
-
-def square_request(value: int) -> Request:
-    return Request(POINTERS, (Buffer(OPERAND, bytes([value])),), ((RESULT, 2),))
-
-
-def run(
-    assembly: str,
-    requests: Sequence[Request] = (Request(POINTERS),),
-    *,
-    part: str = "atmega128",
-    sp: int = SP,
-    interrupts: bool = False,
-    step_limit: int = 10_000,
-) -> list[Outcome]:
-    with judge_installed():
-        image = image_of(assembly, part)
-        return simavr.call(part, image, requests, sp=sp, interrupts=interrupts, step_limit=step_limit)
-
-
-def run_one(assembly: str, registers: dict[int, int] | None = None, *, interrupts: bool = False) -> Outcome:
-    return run(assembly, [Request(registers or {})], interrupts=interrupts)[0]
-
-
-def step_one(assembly: str, state: State, part: str = "atmega128") -> State:
-    with judge_installed():
-        code = image_of(assembly, part)
-        before = State(code, state.registers, state.sreg, state.sp, state.memory, state.pc)
-        return simavr.step(part, [before])[0]
-
-
-def blank_state(registers: dict[int, int] | None = None, *, sreg: int = 0, memory: tuple[Buffer, ...] = ()) -> State:
-    filled = [0] * 32
-    for register, value in (registers or {}).items():
-        filled[register] = value
-    return State(b"", tuple(filled), sreg, SP, memory)
-
-
-def squares(outcomes: Sequence[Outcome]) -> list[int]:
-    return [int.from_bytes(outcome.memory[0], "little") for outcome in outcomes]
 
 
 # ---- simavr: calls ----
@@ -350,83 +272,6 @@ def test_junk_follows_the_seed() -> None:
 
     with judge_installed():
         assert junk(1) == junk(1) != junk(2)
-
-
-# ---- simavr: steps ----
-
-
-@pytest.mark.parametrize(
-    ("instruction", "cycles"),
-    [
-        ("add r0, r1", 1),
-        ("adc r0, r1", 1),
-        ("movw r0, r2", 1),
-        ("mul r0, r1", 2),
-        ("adiw r24, 1", 2),
-        ("ld r0, X+", 2),
-        ("ldd r0, Z+5", 2),
-        ("st -Y, r0", 2),
-        ("std Y+5, r0", 2),
-        ("lds r0, 0x0200", 2),
-        ("sts 0x0200, r0", 2),
-        ("push r0", 2),
-        ("pop r0", 2),
-        ("lpm r0, Z+", 3),
-        ("in r0, 0x3d", 1),
-        ("out 0x3d, r0", 1),
-        ("rjmp .+8", 2),
-        ("jmp 0x80", 3),
-        ("brne .+8", 2),
-        ("breq .+8", 1),
-        ("sbrc r0, 0\n nop", 2),
-        ("sbrc r0, 0\n jmp 0", 3),
-        ("sbrs r0, 0\n nop", 1),
-        ("rcall .+8", 3),
-        ("call 0x80", 4),
-        ("icall", 3),
-        ("ret", 4),
-    ],
-)
-def test_instructions_take_the_cycles_of_the_manual(instruction: str, cycles: int) -> None:
-    pointers = dict.fromkeys((27, 29, 31), 2)
-    after = step_one(instruction, blank_state(pointers))
-    assert (after.cycles, after.fault) == (cycles, "")
-
-
-def test_step_gives_the_full_state_after() -> None:
-    after = step_one("adc r2, r3", blank_state({2: 0x80, 3: 0x7F}, sreg=0x01))
-    assert after.registers == (0, 0, 0, 0x7F) + (0,) * 28
-    assert after.sreg == 0x01 | 0x02 | 0x20  # carry, zero, half carry
-    assert (after.pc, after.sp) == (simavr.STEP_PC + 2, SP)
-
-
-def test_step_reads_and_writes_the_given_memory() -> None:
-    memory = (Buffer(0x200, b"\x11\x22"), Buffer(SP, b"\x33"))
-    loaded = step_one("ldd r5, Z+1", blank_state({31: 2}, memory=memory))
-    assert loaded.registers[5] == 0x22 and loaded.memory == memory
-    pushed = step_one("push r5", blank_state({5: 0x44}, memory=memory))
-    assert pushed.memory == (memory[0], Buffer(SP, b"\x44")) and pushed.sp == SP - 1
-
-
-def test_step_executes_exactly_one_instruction() -> None:
-    after = step_one("inc r0\n inc r0", blank_state())
-    assert (after.registers[0], after.pc) == (1, simavr.STEP_PC + 2)
-    # Starting a timer makes simavr allow itself a longer run.
-    after = step_one("out 0x33, r1\n inc r0", blank_state({1: 1}))
-    assert (after.registers[0], after.pc, after.cycles) == (0, simavr.STEP_PC + 2, 1)
-
-
-def test_step_reports_an_unknown_opcode() -> None:
-    assert "Invalid Opcode" in step_one(".word 0x0001", blank_state()).fault
-
-
-def test_states_of_a_batch_are_independent() -> None:
-    with judge_installed():
-        sets_carry, uses_carry = image_of("sec"), image_of("adc r0, r0")
-        zero = (0,) * 32
-        after = simavr.step("atmega128", [State(code, zero, 0, SP) for code in (sets_carry, uses_carry)])
-    assert [state.sreg & 1 for state in after] == [1, 0]
-    assert after[1].registers[0] == 0
 
 
 # ---- simavr: what is missing ----

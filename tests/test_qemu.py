@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from test_oracles import SQUARE, judge_installed
+from simavr_calls import SQUARE, judge_installed
 
 from sqgen.oracles import OracleFailed, OracleMissing, qemu_avr
 
