@@ -1,7 +1,7 @@
 """A product in one piece on ARMv6-M: its operands loaded, formed in registers, its limbs stored.
 
 A square of up to four limbs and a product of up to two are formed as they stand.  Of more, levels are in memory
-(`arm_staged`).
+(`arm_staged`), or there are three parts (`arm_thirds`).
 
 Sources: research/arm_kernels.md, section M0, idea 5.
 """
@@ -12,9 +12,10 @@ from collections.abc import Mapping, Sequence
 
 from sqgen.plan import Plan
 
-from .arm_digits import VECTORS, Limbs, form
+from .arm_digits import VECTORS, Limbs, form, pairs
 from .arm_scan import Scan
 from .arm_staged import Staged, shared_out
+from .arm_thirds import Thirds
 from .arm_values import Values, Walk, flat
 
 IN_REGISTERS = {"sqr": 4, "mul": 2}  # limbs of an operand, at most, of what is formed as it stands
@@ -35,6 +36,8 @@ class Piece:
             Scan(plan, self.values, dict(self.pointers), self.r).all()
         elif rows or not self.staged(plan):
             self.formed()
+        elif len(pairs(plan)) > 1:
+            Thirds(self).all()
         else:
             Staged(self, plan, {name: Walk(self.values, at) for name, at in self.pointers.items()}).all()
 

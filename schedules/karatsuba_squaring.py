@@ -10,7 +10,7 @@ With levels > 1 the parts are squared in the same way.  The low part is as large
 where `split` does not say otherwise.  The innermost level is formed in place, where limbs of H and M are used as they
 leave their squares (`parts=inline`), and so may the next one be (`parts=nested`), the squares one function on registers
 if there are few limbs (`parts=shared`), or it calls one leaf three times (`parts=calls`); the levels around it call it.
-Whole pieces (`parts=whole`) of 3 limbs have three parts: their squares, and those of the differences of each two.
+Whole pieces (`parts=whole`) of 3 or 6 limbs have three parts: their squares, and those of the differences of each two.
 
 Cost: 3 S(n/2) and about 30 cycles for each limb of a half; called, 40.
 """
@@ -52,7 +52,7 @@ PARAMETERS = (
 IN_ONE = {"calls": 0, "inline": 1, "nested": 2, "shared": 1}  # innermost levels that are in place
 STREAMED = range(20, 45)  # limbs of a part that streamed-karatsuba may be the best for
 SWEPT = 21  # limbs of a part, at most, that sweeps are likely to be better for
-THIRDS = 3  # limbs of a whole piece that three parts are better for than two
+THIRDS = (3, 6)  # limbs of a whole piece that three parts are better for than two
 SHARED = 8  # limbs of a square that a function has in registers, operand and result
 
 
@@ -112,7 +112,7 @@ def steps(op: str, n: int, values: Values) -> Iterator[Step]:
 def in_pieces(n: int, half: int, values: Values) -> Iterator[Step]:
     """One level of all that there are down to single limbs; the parts of a piece are in place, those of more limbs
     called."""
-    if n == THIRDS and half == n - n // 2:
+    if n in THIRDS and half == n - n // 2:
         yield from in_thirds(n // 3, values)
         return
     a = Slice("a", 0, n)
