@@ -24,7 +24,7 @@ from .arm_inline import Inline
 from .arm_sums import FRAME, POINTERS, InResult, OnStack
 from .arm_wipe import wipe
 
-__all__ = ["NEEDS", "address", "floor", "forms", "frame", "lower", "preferred", "starts", "wipe"]
+__all__ = ["NEEDS", "address", "floor", "forms", "frame", "lower", "preferred", "room", "starts", "wipe"]
 
 NEEDS = ()
 LONG = "umaal"  # what cores have on which word balance is possible
@@ -162,6 +162,11 @@ def floor(op: str, limbs: int, core: Core) -> dict[str, int]:
     if op == "mul":
         return {"products": n * n, "operands": 2 * n + 1, "result": 2 * n}
     return {"products": n * (n + 1) // 2, "doubling": 2 * n - 2, "operands": n + 1, "result": 2 * n}
+
+
+def room(core: Core) -> int | None:
+    """Bytes of code that any part can hold: more than sqgen makes."""
+    return None
 
 
 def starts(method: str, op: str, limbs: int) -> list[dict[str, str]]:

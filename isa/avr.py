@@ -17,9 +17,23 @@ from .avr_address import address
 from .avr_parts import Module
 from .avr_wipe import wipe
 
-__all__ = ["NEEDS", "address", "floor", "forms", "frame", "lower", "preferred", "starts", "wipe"]
+__all__ = ["NEEDS", "address", "floor", "forms", "frame", "lower", "preferred", "room", "starts", "wipe"]
 
 NEEDS = ("mul", "movw")
+KBYTE = 1024
+FLASH = {  # KBytes by the parts' data sheets, an XMEGA's boot section with it
+    "atmega8": 8,
+    "atmega32u4": 32,
+    "atmega328p": 32,
+    "atmega128": 128,
+    "atmega1284p": 128,
+    "atmega2560": 256,
+    "atxmega32a4u": 32 + 4,
+    "atxmega128a4u": 128 + 8,
+    "attiny1614": 16,
+    "atmega4809": 48,
+    "avr128da48": 128,
+}
 
 
 def lower(plan: Plan, isa: Isa, core: Core, reserve: Sequence[str] = ()) -> Code:
@@ -51,6 +65,11 @@ def floor(op: str, limbs: int, core: Core) -> dict[str, int]:
     off, seeded = n * (n - 1) // 2, 2 * n - 2
     sums = 3 * off - seeded + 3 * n - 1
     return {"products": n * n + n, "their sums": sums, "doubling": 2 * n - 2, "operands": 2 * n, "result": 4 * n}
+
+
+def room(core: Core) -> int | None:
+    """Bytes of code that the part can hold."""
+    return FLASH[core.name] * KBYTE if core.name in FLASH else None
 
 
 def starts(method: str, op: str, limbs: int) -> list[dict[str, str]]:

@@ -27,8 +27,9 @@ from .msp430_square import squares
 from .msp430_streamed import in_one, streamed
 from .msp430_wide import wide
 from .msp430_wipe import wipe
+from .msp430_writer import FLASH
 
-__all__ = ["NEEDS", "address", "floor", "forms", "frame", "lower", "preferred", "starts", "wipe"]
+__all__ = ["NEEDS", "address", "floor", "forms", "frame", "lower", "preferred", "room", "starts", "wipe"]
 
 NEEDS = ()
 WIDE = "mpy32"  # the multiplier that words of two limbs are for
@@ -111,6 +112,11 @@ def floor(op: str, limbs: int, core: Core) -> dict[str, int]:
     sums = {"products": width * write * writes, "their sums": 2 * carries + end * len(heights) - 2 * alone}
     operands = {"operands": 2 * limbs, "doubling": limbs} if op == "sqr" else {}  # a product's can go straight there
     return {**sums, **operands, "result": 2 * limbs * write}
+
+
+def room(core: Core) -> int:
+    """Bytes of code that any part can hold."""
+    return len(FLASH)
 
 
 def starts(method: str, op: str, limbs: int) -> list[dict[str, str]]:

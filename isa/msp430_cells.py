@@ -15,12 +15,12 @@ from dataclasses import replace
 
 from sqgen.bounds import Sum
 from sqgen.code import SPILLED, Builder, Code, Flag, Function, Memory, Op, Virtual
-from sqgen.errors import UserError
+from sqgen.errors import Exit, UserError
 from sqgen.plan import Block, Plan, Product, cells
 from sqgen.table import Core, Isa
 
 from .msp430_columns import FREE, SCAN
-from .msp430_writer import LEFT, LIMB, RESULT, RIGHT, Writer
+from .msp430_writer import FLASH, LEFT, LIMB, RESULT, RIGHT, Writer
 
 POINTERS = {"r": RESULT, "a": LEFT, "b": RIGHT}
 POOL = (SCAN, "r11", "r10", "r9", *FREE)
@@ -175,10 +175,18 @@ class Cells:
 
 
 def any_cells(plan: Plan, isa: Isa, core: Core) -> Code:
-    """The plan's cells in its order.  Raises UserError where interrupts are to be off for a column at a time."""
+    """The plan's cells in its order.
+
+    Raises UserError where interrupts are to be off for a column at a time, and where, before any word is moved to where
+    the next one needs its register, there is more code than fits anywhere.
+    """
     if core.brief:
         raise UserError(f"method '{plan.method}' has no columns between which interrupts could come; leave guard=call")
-    return Cells(plan, isa, core).code()
+    code = Cells(plan, isa, core).code()
+    if sum(isa.insns[op.insn].size for op in code.functions[0].ops if op.insn in isa.insns) > len(FLASH):
+        advice = "take --method auto, or a smaller size"
+        raise UserError(f"method '{plan.method}' makes more code here than any part can hold; {advice}", Exit.LIMITS)
+    return code
 
 
 def addressed(ops: Sequence[Op], isa: Isa) -> list[Op]:

@@ -8,6 +8,7 @@ from sqgen.code import ANY_FLAGS, Builder, Flag, Op
 from sqgen.table import Core, Isa
 
 LIMB = 2  # bytes
+FLASH = range(0x1100, 0xFFE0)  # where the largest parts have it, below the vectors; calls reach no further on any
 NAMED = (1, 2, 3, 4)  # limbs that instructions of their own move a pointer by
 RESULT, LEFT, RIGHT = "r12", "r13", "r14"
 

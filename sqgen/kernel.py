@@ -6,7 +6,7 @@ import functools
 import math
 import operator
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from . import answers, measure, methods
 from .code import flags_written
@@ -141,8 +141,17 @@ def compiled_insns(compiled: Compiled) -> list[str]:
 
 
 def choose(spec: Spec) -> Compiled:
-    """Compile what could be asked for, and pick by goal and limits."""
-    found = candidates(spec)
+    """Compile what could be asked for, and pick by goal and limits; the part's flash is one, too."""
+    found, room = candidates(spec), room_of(spec)
+    chosen = picked(spec, found)
+    if room is None or len(chosen.image) <= room:
+        return chosen
+    limited = replace(spec, max_bytes=room)
+    return picked(limited, found if requests(limited) == requests(spec) else candidates(limited))
+
+
+def picked(spec: Spec, found: Sequence[Compiled]) -> Compiled:
+    """Of what was compiled, what the goal wants and the limits allow.  Raises UserError if that is nothing."""
     fitting = [each for each in found if fits(spec, each)]
     if not fitting:
         raise UserError(missed(spec, found), Exit.LIMITS)
@@ -334,12 +343,19 @@ def fits(spec: Spec, compiled: Compiled) -> bool:
     return size_fits and (spec.max_stack is None or measure.stack(compiled, spec.core) <= spec.max_stack)
 
 
-def missed(spec: Spec, found: list[Compiled]) -> str:
+def room_of(spec: Spec) -> int | None:
+    """Bytes of code that any part with the core can hold, None where that is no limit."""
+    return idioms(spec.contract.isa).room(spec.core)
+
+
+def missed(spec: Spec, found: Sequence[Compiled]) -> str:
     """By how much the limits are missed."""
     parts = []
+    full = spec.max_bytes == room_of(spec)
+    limited = f"the flash of {spec.core.name} holds, which is" if full else "--max-bytes"
     size: Callable[[Compiled], int]
     for limit, option, size in (
-        (spec.max_bytes, "--max-bytes", lambda each: len(each.image)),
+        (spec.max_bytes, limited, lambda each: len(each.image)),
         (spec.max_stack, "--max-stack", lambda each: measure.stack(each, spec.core)),
     ):
         if limit is None:
@@ -350,5 +366,6 @@ def missed(spec: Spec, found: list[Compiled]) -> str:
                 f"the smallest known takes {size(least)} bytes ({least.plan.method}),"
                 f" {size(least) - limit} more than {option} {limit}"
             )
+    advice = "; take another method, a smaller size or a larger part" if full else ""
     detail = " and ".join(parts) or "no one kernel meets both limits"
-    return f"no kernel for {spec.bits}-bit {spec.contract.op} on {spec.core.name} meets the limits: {detail}"
+    return f"no kernel for {spec.bits}-bit {spec.contract.op} on {spec.core.name} meets the limits: {detail}{advice}"

@@ -14,6 +14,7 @@ from __future__ import annotations
 import html
 import itertools
 import json
+import math
 import shlex
 import sys
 from collections import Counter
@@ -33,6 +34,7 @@ from sqgen.compile import Compiled
 from sqgen.contract import OPS, Verdict
 from sqgen.errors import Exit, UserError
 from sqgen.files import write_all
+from sqgen.idioms import idioms
 from sqgen.kernel import Kernel
 from sqgen.spec import Spec, spec
 from sqgen.table import Core
@@ -93,8 +95,10 @@ class Known:
     seen: dict[tuple[str, ...], Sequence[str]] = field(default_factory=dict)
 
     def make(self, wanted: Spec) -> tuple[Kernel, Mapping[str, Any]]:
-        """The kernel and its manifest, which may have been made for a core of another name."""
-        core = kind(wanted.core)
+        """The kernel and its manifest, which may have been made for a core of another name, with no less room."""
+        core, room = kind(wanted.core), kernel.room_of(wanted)
+        if core in self.made and room is not None and self.made[core][0].size > room:
+            core += f", {room} bytes"
         if core not in self.made:
             compiled = kernel.choose(wanted)
             made = kernel.described(wanted, compiled, self.proved(wanted, compiled))
@@ -172,9 +176,15 @@ def beside(outcome: Outcome, core: Core, made: Kernel, manifest: Mapping[str, An
 
 
 def together(jobs: Sequence[Job]) -> Sequence[Mapping[str, Any]]:
-    """Outcomes as rows of the file."""
+    """Outcomes as rows of the file; of cores that differ in name alone, the one with the most room comes first."""
     known = Known()
-    return [asdict(outcome(job, known)) for job in jobs]
+    return [asdict(outcome(job, known)) for job in sorted(jobs, key=room, reverse=True)]
+
+
+def room(job: Job) -> float:
+    """Bytes of code that the core's part can hold."""
+    which = isa(job.isa)
+    return idioms(which).room(which.core(job.core)) or math.inf
 
 
 def version(name: str) -> str:

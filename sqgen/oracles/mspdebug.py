@@ -16,7 +16,7 @@ from pathlib import Path
 
 from . import OracleFailed, OracleMissing
 
-CODE, HALT = 0x4000, 0x3F00  # addresses of the function and of what it returns to
+CODE, HALT, END = 0x1100, 0x10F0, 0xFFE0  # addresses of the function, of what it returns to, of the vectors
 RAM = 0x0400
 LINE = 16  # bytes of a line of a program, in TI's format
 ROW = 64  # bytes written by one command

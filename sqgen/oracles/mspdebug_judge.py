@@ -26,10 +26,14 @@ ALLOWED = 8  # the bit of the status register that allows interrupts
 def run(image: bytes, contract: Contract, core: Core, entry: int, runs: int, *, branches: bool) -> Report:
     """Run a kernel `runs` times; in the interpreter where the multiplier is not at the simulator's place.
 
-    Raises UserError: the simulator is missing (TOOL), or it saw something wrong (DISAGREES).
+    Raises UserError: the simulator is missing (TOOL), or has no room for the code (LIMITS), or it saw something wrong
+    (DISAGREES).
     """
     if HERE not in core.devices.values():
         return interpreter_judge.run(image, contract, core, entry, runs, branches=branches)
+    room = mspdebug.END - mspdebug.CODE
+    if len(image) > room:
+        raise UserError(f"mspdebug cannot run this: {len(image)} bytes of code, it has room for {room}", Exit.LIMITS)
     if not _ends(image, contract, core, entry):
         raise UserError("mspdebug is not asked: the code does not return in the table's interpreter", Exit.DISAGREES)
     try:

@@ -195,6 +195,11 @@ def preferred(op: str, limbs: int, core: Core) -> list[tuple[str, dict[str, str]
     return []
 
 
+def room(core: Core) -> int | None:
+    """Bytes of code that any part can hold."""
+    return None
+
+
 def starts(method: str, op: str, limbs: int) -> list[dict[str, str]]:
     """Parameters to begin a search with, beside those that the method and the answers have: none."""
     return []
