@@ -54,6 +54,7 @@ search-arm: $(VENV)/installed  # the same for Cortex-M; hours
 	$(BIN)/pip install --quiet --editable '.[search]'
 	$(BIN)/python -m sqgen.isa.arm_free --op sqr --least 64 --most 512 --rounds 16 --steps 1500000
 	$(BIN)/python -m sqgen.isa.arm_free --op mul --least 64 --most 384 --rounds 16 --steps 1500000
+	$(BIN)/python -m sqgen.isa.arm_beam --bits 256 --width 100
 	$(BIN)/python -m sqgen.isa.arm_anneal --least 64 --most 128 --steps 1000000
 	$(BIN)/python -m sqgen.isa.arm_anneal --least 160 --most 256 --rounds 4 --steps 2000000
 

@@ -21,6 +21,7 @@ from .arm_balance import Balance
 from .arm_calls import Calls
 from .arm_halves import Halves, Limb, Way, Whole
 from .arm_inline import Inline
+from .arm_stays import settled
 from .arm_sums import FRAME, POINTERS, InResult, OnStack
 from .arm_wipe import wipe
 
@@ -48,7 +49,8 @@ def lower(plan: Plan, isa: Isa, core: Core, reserve: Sequence[str] = ()) -> Code
         return arm_loops.lower(plan, isa)
     if any(plan.parts()):
         return Calls(isa, functools.partial(balanced, isa, core), POOL).code(plan)
-    return Code((balanced(isa, core, plan, ""),))
+    made = balanced(isa, core, plan, "")
+    return Code((made if reserve or tall(plan) else settled(made, {base: POINTERS[base] for base in plan.operands}),))
 
 
 def balanced(isa: Isa, core: Core, plan: Plan, name: str) -> Function:
