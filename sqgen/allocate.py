@@ -262,8 +262,8 @@ def emit(
         names |= {virtual: str(each.args[1]) for virtual, each in moved}
         args = tuple(names.get(arg, arg) if isinstance(arg, Virtual) else arg for arg in op.args)
         loads = [Op("load", (registers[where[stay]], home)) for stay, home in found.loads[index]]
-        # those from nearby first, for others belong together; what is loaded to a pointer is the last that it loads
-        loads.sort(key=lambda op: (_base(op) != found.nearby, op.args[0] in pointers))
+        # what is loaded to a pointer is the last that it loads; those from nearby first, for others belong together
+        loads.sort(key=lambda op: (op.args[0] in pointers, _base(op) != found.nearby))
         moves = [*stores, *shifts, *loads]
         moves.append(replace(op, args=args, reads=(), writes=()))
         if len(moves) > 1:

@@ -123,3 +123,9 @@ def test_registers_that_are_to_be_left_alone_are_no_room(monkeypatch: pytest.Mon
     monkeypatch.setattr(idioms, "settled", None)  # is not called
     made = kernel.make(spec("arm", 256, core="cortex-m4", method="free-order", reserve=("r7",)))
     assert "r7" not in made.compiled.written
+
+
+def test_a_pointer_is_loaded_last_also_from_a_place_nearby() -> None:
+    """It was given a limb from there before the last limb was loaded by it; the proof refused that (`make matrix`)."""
+    made = kernel.make(spec("arm", 256, op="mul", core="cortex-m4", method="rows", parameters={"fpu": "1"}))
+    assert made.spec.core.name == "cortex-m4.fpu" and made.verdict.fault is None
