@@ -140,14 +140,16 @@ def compiled_insns(compiled: Compiled) -> list[str]:
     return list(dict.fromkeys(line.instr.insn.name for line in compiled.lines))
 
 
-def choose(spec: Spec) -> Compiled:
-    """Compile what could be asked for, and pick by goal and limits; the part's flash is one, too."""
-    found, room = candidates(spec), room_of(spec)
+def choose(spec: Spec, compiled: Callable[[Spec], Sequence[Compiled]] | None = None) -> Compiled:
+    """Compile what could be asked for, which `compiled` may know already, and pick by goal and limits; the part's flash
+    is one, too."""
+    compiled = compiled or candidates
+    found, room = compiled(spec), room_of(spec)
     chosen = picked(spec, found)
     if room is None or len(chosen.image) <= room:
         return chosen
     limited = replace(spec, max_bytes=room)
-    return picked(limited, found if requests(limited) == requests(spec) else candidates(limited))
+    return picked(limited, found if requests(limited) == requests(spec) else compiled(limited))
 
 
 def picked(spec: Spec, found: Sequence[Compiled]) -> Compiled:

@@ -14,8 +14,9 @@ import observe
 import pytest
 
 from sqgen import check, emit, kernel
+from sqgen.compile import Compiled
 from sqgen.errors import Exit, UserError
-from sqgen.spec import spec
+from sqgen.spec import Spec, spec
 from sqgen.tables import isa, isa_names
 
 JOB = matrix.Job("avr", "atmega128", "sqr", 32, "sbd")
@@ -29,7 +30,7 @@ def test_a_kernel_is_right_and_its_cycles_are_confirmed() -> None:
 
 def test_what_cannot_be_is_no_fault_and_what_breaks_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
     assert matrix.outcome(replace(JOB, core="attiny84"), matrix.Known()).verdict == matrix.NONE
-    monkeypatch.setattr(kernel, "choose", lambda spec: 1 // 0)
+    monkeypatch.setattr(kernel, "candidates", lambda spec: 1 // 0)
     found = matrix.outcome(JOB, matrix.Known())
     assert found.verdict == matrix.WRONG and "ZeroDivisionError" in found.reason
 
@@ -72,7 +73,7 @@ def test_cores_that_differ_in_name_alone_have_one_kernel_and_each_its_own_simula
 
         return noted
 
-    monkeypatch.setattr(kernel, "choose", noting("made", kernel.choose, lambda spec: spec.core))
+    monkeypatch.setattr(kernel, "candidates", noting("made", kernel.candidates, lambda spec: spec.core))
     monkeypatch.setattr(check, "run", noting("run", check.run, lambda *given: given[2]))
     cores = ("atmega2560", "atmega128", "atmega328p")  # those with the most room come first
     rows = matrix.together([replace(JOB, core=core) for core in cores])
@@ -109,7 +110,7 @@ def test_cores_of_a_kind_do_have_one_kernel(name: str) -> None:
 
 
 def test_what_is_seen_on_one_core_holds_for_those_that_differ_in_name_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(observe, "faults", lambda *given: [given[2].name])
+    monkeypatch.setattr(observe, "alone", lambda *given: [given[2].name])
     cores = ("atmega2560", "atmega128", "atmega4809", "atmega328p")  # those with the most room come first
     rows = matrix.together([replace(JOB, core=core) for core in cores])
     assert [(row["traces"], row["reason"].split(";")[0]) for row in rows] == [
@@ -139,3 +140,37 @@ def test_the_reports_name_what_is_wrong_and_how_to_repeat_it() -> None:
     assert (facts["kernels"], facts["right"], facts["none"]) == (1, 0, 1)
     assert JOB.command == facts["wrong"][0]["repeat"] and "--least=32 --most=32" in JOB.command
     assert JOB.command in matrix.page(facts) and "&lt;late&gt;" in matrix.page(facts)
+
+
+def test_what_has_no_room_is_compiled_once_for_all_cores_of_a_kind(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+    compiled = kernel.candidates
+
+    def noting(spec: Spec) -> list[Compiled]:
+        made.append(spec.core.name)
+        return compiled(spec)
+
+    monkeypatch.setattr(kernel, "candidates", noting)
+    known = matrix.Known()
+    large = matrix.Job("avr", "", "mul", 256, "product-scanning")
+    found = [matrix.outcome(replace(large, core=core), known) for core in ("atmega8", "atmega32u4", "atmega328p")]
+    assert [each.verdict for each in found] == [matrix.NONE, matrix.RIGHT, matrix.RIGHT]
+    assert "atmega8" in found[0].reason and made == ["atmega8"]
+
+
+@pytest.mark.parametrize(("cores", "tried"), [(("cortex-m4", "cortex-m7"), 1), (("cortex-m4", "cortex-m3"), 2)])
+def test_overlaps_are_tried_once_where_cores_differ_in_cycles_alone(
+    monkeypatch: pytest.MonkeyPatch, cores: Sequence[str], tried: int
+) -> None:
+    calls: list[int] = []
+
+    def overlaps(*given: Any) -> list[str]:
+        calls.append(given[-1])
+        return ["overlapping"]
+
+    monkeypatch.setattr(observe, "overlaps", overlaps)
+    known = matrix.Known()
+    for core in cores:
+        found = matrix.outcome(matrix.Job("arm", core, "sqr", 64, "product-scanning"), known)
+        assert "overlapping" in found.reason and found.traces == matrix.TRACES
+    assert calls == [observe.OVERLAPS] * tried

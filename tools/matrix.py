@@ -44,7 +44,7 @@ TOP = Path(__file__).resolve().parent.parent
 FOLDER = TOP / "build" / "matrix"
 SIZES = (*range(16, 257, 8), *range(288, 513, 32), *range(576, 1025, 64), 2048, 4096)  # bits
 RUNS = 40  # operands tried in the simulator
-TRACES, FEWER, LARGE = 8, 2, 256  # and in the interpreter; the same above so many bits
+TRACES, FEWER, LARGE = 8, 2, 256  # and in the interpreter; the same above so many bits, and of overlaps
 RIGHT, NONE, WRONG = "right", "none", "wrong"
 NOWHERE, NOT_OUTSIDE = "no simulator", ("", "interpreter")  # in reports; in tables
 
@@ -88,11 +88,14 @@ def jobs(names: Sequence[str]) -> Iterator[Job]:
 @dataclass
 class Known:
     """Of kernels that go together: those that were made, with their manifests, by all that matters in a core; proofs of
-    code; what is wrong with a code, by its sum, what matters in the core, and what is promised of it."""
+    code; what is wrong with a code, by its sum, what matters in the core, and what is promised of it; the same where r
+    overlaps an operand, which cycles do not matter to."""
 
+    compiled: dict[tuple[str, int | None], Sequence[Compiled]] = field(default_factory=dict)
     made: dict[str, tuple[Kernel, Mapping[str, Any]]] = field(default_factory=dict)
     verdicts: dict[tuple[bytes, str], Verdict] = field(default_factory=dict)
     seen: dict[tuple[str, ...], Sequence[str]] = field(default_factory=dict)
+    overlapping: dict[tuple[str, ...], Sequence[str]] = field(default_factory=dict)
 
     def make(self, wanted: Spec) -> tuple[Kernel, Mapping[str, Any]]:
         """The kernel and its manifest, which may have been made for a core of another name, with no less room."""
@@ -100,10 +103,17 @@ class Known:
         if core in self.made and room is not None and self.made[core][0].size > room:
             core += f", {room} bytes"
         if core not in self.made:
-            compiled = kernel.choose(wanted)
+            compiled = kernel.choose(wanted, self.candidates)
             made = kernel.described(wanted, compiled, self.proved(wanted, compiled))
             self.made[core] = made, emit.manifest(made)
         return self.made[core]
+
+    def candidates(self, wanted: Spec) -> Sequence[Compiled]:
+        """What could be asked for, compiled once for all cores of a kind."""
+        key = kind(wanted.core), wanted.max_bytes
+        if key not in self.compiled:
+            self.compiled[key] = kernel.candidates(wanted)
+        return self.compiled[key]
 
     def proved(self, wanted: Spec, compiled: Compiled) -> Verdict:
         """The proof: it looks at cycles for devices alone, and where there is none, cores may differ in them."""
@@ -115,14 +125,17 @@ class Known:
 
     def faults(self, made: Kernel, manifest: Mapping[str, Any]) -> tuple[int, Sequence[str]]:
         """How many traces were compared, and where the kernel does not do what its manifest says."""
+        code = made.compiled.image, made.spec.contract, made.spec.core, manifest
         core = replace(made.spec.core, name="", without=(), answers="", max_bits=0)
+        small = made.spec.bits <= LARGE
+        placed = made.sha256, repr(replace(core, timing="")), repr(manifest["aliasing"])
+        if placed not in self.overlapping:
+            self.overlapping[placed] = list(observe.overlaps(*code, observe.OVERLAPS if small else FEWER))
         same = (made.sha256, repr(core), repr([manifest[name] for name in observe.PROMISES]))
-        if same in self.seen:
-            return 0, self.seen[same]
-        traces = TRACES if made.spec.bits <= LARGE else FEWER
-        found = observe.faults(made.compiled.image, made.spec.contract, made.spec.core, manifest, traces)
-        self.seen[same] = list(dict.fromkeys(found))
-        return traces, self.seen[same]
+        traces = 0 if same in self.seen else TRACES if small else FEWER
+        if traces:
+            self.seen[same] = list(dict.fromkeys(observe.alone(*code, traces)))
+        return traces, [*self.seen[same], *self.overlapping[placed]]
 
 
 def kind(core: Core) -> str:

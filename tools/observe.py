@@ -17,7 +17,7 @@ from sqgen.oracles.interpreter_judge import followed
 from sqgen.table import Core, Isa
 
 PROMISES = ("clobbers", "stack", "cycles", "branches", "aliasing")  # what is looked at of a manifest
-OVERLAPS = 8  # promised displacements that are tried of each operand
+OVERLAPS = 8  # promised displacements that are tried of each operand, beside the ends of what is promised and 0
 
 
 class Watching(Machine):
@@ -144,12 +144,17 @@ def describe(scene: Run, address: int, top: int) -> str:
 
 def faults(image: bytes, contract: Contract, core: Core, manifest: Mapping[str, Any], runs: int) -> Iterator[str]:
     """Where the kernel does not do what its manifest says, or what none may do."""
+    yield from alone(image, contract, core, manifest, runs)
+    yield from overlaps(image, contract, core, manifest, OVERLAPS)
+
+
+def alone(image: bytes, contract: Contract, core: Core, manifest: Mapping[str, Any], runs: int) -> Iterator[str]:
+    """The same, where r overlaps no operand."""
     first: Seen | None = None
     for number, values in enumerate(operands(contract, runs)):
         seen = run(image, contract, core, values, seed=number, shift={})
         first = first or seen
         yield from one(seen, first, manifest)
-    yield from overlaps(image, contract, core, manifest)
 
 
 def one(seen: Seen, first: Seen, manifest: Mapping[str, Any]) -> Iterator[str]:
@@ -170,14 +175,15 @@ def one(seen: Seen, first: Seen, manifest: Mapping[str, Any]) -> Iterator[str]:
         yield "which addresses are touched depends on the operands"
 
 
-def overlaps(image: bytes, contract: Contract, core: Core, manifest: Mapping[str, Any]) -> Iterator[str]:
-    """Where an overlap that the manifest promises does not work."""
+def overlaps(image: bytes, contract: Contract, core: Core, manifest: Mapping[str, Any], between: int) -> Iterator[str]:
+    """Where an overlap that the manifest promises does not work: tried are the ends of what is promised, 0, and about
+    so many between them."""
     size = contract.isa.limb_bits // 8
     *_, values = operands(contract, 12)
     for name, ranges in manifest["aliasing"].items():
         promised = [distance for low, high in ranges for distance in range(low, high + 1)]
         edges = {distance for pair in ranges for distance in pair} | ({0} & set(promised))
-        some = sorted(edges | set(promised[:: max(1, len(promised) // OVERLAPS)]))
+        some = sorted(edges | set(promised[:: max(1, len(promised) // between)]))
         for distance in some:
             seen = run(image, contract, core, values, seed=distance, shift={name: distance * size})
             if seen.problem:
