@@ -144,18 +144,26 @@ def renumber(found: Residence, order: Sequence[int]) -> None:
 
 
 def _lending(function: Function, saved: float, *, framed: bool, grouped: bool, lodging: bool) -> Residence:
+    """The way where registers that are lent are there from the last load on.
+
+    With them other limbs wait nearby, so that a load may come later: then they come later, too.
+    """
     lent = [op for op in function.ops if op.insn in ("lend", "lend_itself")]
     found = _Residence(function, {}, framed, saved, lodging).run()
     openings = [_openings(lent, found)]
     if grouped:  # they may be there earlier, if loads that are brought together then stay together
         group(found, function.ops)
         openings.insert(0, _openings(lent, found))
-    for opening in openings if lent else ():
+    while lent:
+        opening = openings.pop(0)
         found = _Residence(function, opening, framed, saved, lodging).run()
         if grouped:
             group(found, function.ops)
-        if all(time <= opening[register] for register, time in _openings(lent, found).items()):
+        needed = _openings(lent, found)
+        if all(time <= opening[register] for register, time in needed.items()):
             break
+        if not openings:
+            openings.append({register: max(time, needed[register]) for register, time in opening.items()})
     return found
 
 

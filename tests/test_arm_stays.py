@@ -125,7 +125,9 @@ def test_registers_that_are_to_be_left_alone_are_no_room(monkeypatch: pytest.Mon
     assert "r7" not in made.compiled.written
 
 
-def test_a_pointer_is_loaded_last_also_from_a_place_nearby() -> None:
-    """It was given a limb from there before the last limb was loaded by it; the proof refused that (`make matrix`)."""
-    made = kernel.make(spec("arm", 256, op="mul", core="cortex-m4", method="rows", parameters={"fpu": "1"}))
+@pytest.mark.parametrize(("op", "bits", "method"), [("mul", 256, "rows"), ("sqr", 448, "sbd")])
+def test_a_pointer_is_lent_no_earlier_than_it_may_be_where_limbs_wait_nearby(op: str, bits: int, method: str) -> None:
+    """It was given a limb from there before the last limb was loaded by it, in the same operation, and where limbs come
+    from memory that had waited nearby before the pointer was lent; the proof refused that (`make matrix`)."""
+    made = kernel.make(spec("arm", bits, op=op, core="cortex-m4", method=method, parameters={"fpu": "1"}))
     assert made.spec.core.name == "cortex-m4.fpu" and made.verdict.fault is None
