@@ -8,7 +8,7 @@ import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from . import answers, measure, methods
+from . import answers, measure, methods, walk
 from .code import flags_written
 from .compile import Compiled, compile_plan
 from .contract import Verdict
@@ -106,7 +106,15 @@ def make(spec: Spec) -> Kernel:
 
 
 def proved(spec: Spec, compiled: Compiled) -> Verdict:
-    """What the proof says of code.  Raises UserError if it fails."""
+    """What the proof says of code.  Raises UserError if it fails, or the code is longer than what is walked."""
+    made, octets = len(compiled.lines), spec.contract.isa.limb_bits // 8
+    longest = walk.steps_per_product(octets) * spec.contract.limbs**2 + walk.STEPS_BESIDE
+    if made > longest and not spec.allow_branches:  # else each instruction is executed
+        raise UserError(
+            f"method '{compiled.plan.method}' makes {made:,} instructions here, and a proof walks at most {longest:,};"
+            " take --method auto, or a smaller size",
+            Exit.LIMITS,
+        )
     verdict = prove(compiled.image, spec.contract, spec.core, branches=spec.allow_branches)
     if verdict.fault:
         raise UserError(

@@ -11,7 +11,7 @@ import pytest
 from commandline import Call
 from sqgen.isa import avr, msp430_cells
 
-from sqgen import check, kernel
+from sqgen import check, kernel, walk
 from sqgen.errors import Exit, UserError
 from sqgen.oracles import OracleMissing, mspdebug
 from sqgen.spec import spec
@@ -66,4 +66,18 @@ def test_mspdebug_runs_code_that_nearly_fills_the_flash_and_no_more() -> None:
     assert check.run(made.compiled.image, *asked, branches=False).simulator == "mspdebug"
     with pytest.raises(UserError, match="it has room for") as refused:
         check.run(bytes(mspdebug.END - mspdebug.CODE + 2), *asked, branches=False)
+    assert refused.value.code == Exit.LIMITS
+
+
+def test_code_that_is_longer_than_a_proof_walks_is_refused_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From 832 bits on M0's products by operand scanning are (found by `make matrix`)."""
+    asked = spec("arm", 64, op="mul", method="operand-scanning", core="cortex-m0")
+    made = kernel.make(asked)
+    count = len(made.compiled.lines)
+    beside = count - walk.steps_per_product(4) * asked.contract.limbs**2
+    monkeypatch.setattr(walk, "STEPS_BESIDE", beside)
+    assert kernel.make(asked).sha256 == made.sha256
+    monkeypatch.setattr(walk, "STEPS_BESIDE", beside - 1)
+    with pytest.raises(UserError, match=f"makes {count} instructions here.* at most {count - 1};") as refused:
+        kernel.make(asked)
     assert refused.value.code == Exit.LIMITS
