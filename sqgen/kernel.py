@@ -8,7 +8,7 @@ import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from . import answers, measure, methods, walk
+from . import answers, measure, methods
 from .code import flags_written
 from .compile import Compiled, compile_plan
 from .contract import Verdict
@@ -16,7 +16,7 @@ from .digest import proof_digest, sha256
 from .errors import Exit, UserError
 from .idioms import idioms
 from .plan import Plan
-from .prove import prove
+from .prove import longest, prove
 from .residue import Residue, residue
 from .spec import Spec
 from .table import Isa, Timing
@@ -107,11 +107,10 @@ def make(spec: Spec) -> Kernel:
 
 def proved(spec: Spec, compiled: Compiled) -> Verdict:
     """What the proof says of code.  Raises UserError if it fails, or the code is longer than what is walked."""
-    made, octets = len(compiled.lines), spec.contract.isa.limb_bits // 8
-    longest = walk.steps_per_product(octets) * spec.contract.limbs**2 + walk.STEPS_BESIDE
-    if made > longest and not spec.allow_branches:  # else each instruction is executed
+    made, most = len(compiled.lines), longest(spec.contract)
+    if made > most and not spec.allow_branches:  # else each instruction is executed
         raise UserError(
-            f"method '{compiled.plan.method}' makes {made:,} instructions here, and a proof walks at most {longest:,};"
+            f"method '{compiled.plan.method}' makes {made:,} instructions here, and a proof walks at most {most:,};"
             " take --method auto, or a smaller size",
             Exit.LIMITS,
         )

@@ -23,7 +23,9 @@ from .overlap import overlap
 from .symbolic import State
 from .table import Core
 from .timing import Price, price
-from .walk import Failed, Walk
+from .walk import Failed, Walk, longest
+
+__all__ = ["longest", "prove"]
 
 FEW = 40_000  # instructions run in search of a counterexample before what remains is looked at closely
 CASES = 4096  # cases followed at most

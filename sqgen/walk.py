@@ -36,6 +36,11 @@ def steps_per_product(octets: int) -> int:
     return 4 + 12 * octets
 
 
+def longest(contract: Contract) -> int:
+    """Instructions walked at most in one case."""
+    return steps_per_product(contract.isa.limb_bits // 8) * contract.limbs**2 + STEPS_BESIDE
+
+
 def terms_per_product(octets: int) -> int:
     """Terms touched at most, for each product of such limbs, in a first look for a bound."""
     return 4 * octets
@@ -65,14 +70,13 @@ class Walk:
         self.image, self.contract, self.core, self.entry = image, contract, core, entry
         self.branches = branches
         self.isa = contract.isa
-        octets = self.isa.limb_bits // 8
-        self.atoms = Atoms(terms_per_product(octets) * contract.limbs**2)
+        self.atoms = Atoms(terms_per_product(self.isa.limb_bits // 8) * contract.limbs**2)
         self.wiped = Wiped(self.isa, self.atoms)
         self.bases: dict[int, str] = {}
         self.initial: list[Value] = []
         self.steps = 0
         self.ran: tuple[int, ...] = ()  # the path of a function that the latest call is told of
-        self.longest = steps_per_product(octets) * contract.limbs**2 + STEPS_BESIDE
+        self.longest = longest(contract)
         self.lemmas = lemmas or Lemmas(self.longest)
         self.instructions = Instructions(image, self.isa)
         self.seen: set[int] = set()  # addresses whose instructions may be executed

@@ -48,9 +48,9 @@ def tools(names: Iterable[str]) -> list[Path]:
 
 
 def of_code(isa: str) -> list[Path]:
-    """All that decides on the code of an instruction set's kernels, which the proof and its walk do not."""
+    """All that decides on the code of an instruction set's kernels, which the proof does not."""
     starts = [*modules(["kernel"]), TOP / "isa" / f"{isa}.py", *TOP.glob("schedules/*.py")]
-    return [*closure(starts, modules(["prove", "walk"])), *answers(isa)]
+    return [*closure(starts, modules(["prove"])), *answers(isa)]
 
 
 def of_kernels(isa: str) -> list[Path]:
