@@ -157,9 +157,28 @@ class Limbs:
         """The value with the best range there is: what was known, and its form with and without pivots."""
         form, low, high = self.sums.substitute(value.parts, self.forms), value.low, value.high
         for view in (form, self.sums.substitute(form, self.pivots)) if self.pivots else (form,):
-            least, most = self.interval(view)
-            low, high = max(low, ceil(least)), min(high, floor(most))
+            for least, most in (self.interval(view), self.gathered(view)):
+                low, high = max(low, ceil(least)), min(high, floor(most))
         return self.value(value.parts, low, high)
+
+    def gathered(self, form: Sum) -> tuple[Fraction | int, Fraction | int]:
+        """The same, an atom that stands alone and its products with a factor of the other sign taken together: x y - x
+        is x (y - 1), and is not as much as x y can be.  What is a product of two such atoms is shared."""
+        rest, low, high = dict(form), Fraction(0), Fraction(0)
+        alone = {monomial[0]: factor for monomial, factor in form.items() if len(monomial) == 1}
+        sums: dict[int, dict[Monomial, Fraction | int]] = {}
+        for monomial, factor in form.items():
+            mine = [atom for atom in dict.fromkeys(monomial) if len(monomial) == 2 and alone.get(atom, 0) * factor < 0]
+            for atom in mine:
+                other = monomial[monomial[0] == atom]  # the second one, if the first is the atom
+                sums.setdefault(atom, {(): alone[atom]})[other,] = Fraction(factor) / len(mine)
+                rest.pop(monomial, None)
+        for atom, others in sums.items():
+            del rest[atom,]
+            ends = [end * bound for end in self.interval(others) for bound in self.ranges[atom]]
+            low, high = low + min(ends), high + max(ends)
+        least, most = self.interval(rest)
+        return low + least, high + most
 
     def split(self, value: Value, bits: int) -> tuple[Value, Value]:
         """(digit, rest): value = digit + 2^bits * rest, the digit inside 0..2^bits - 1."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
+from .gathered import gathered
 from .linear import ONE, Form, combine
 from .reduction import Reduction
 
@@ -38,6 +39,17 @@ class Bounds:
 
     def greatest(self) -> int:
         return self.high >> self.shift
+
+    def gathered(self) -> tuple[int, int]:
+        """Least and greatest value, all highest digits replaced and products taken together with their factors."""
+        self.expand_carries()
+        low, high = gathered(self.atoms, self.form) or (self.low, self.high)
+        return -(-low >> self.shift), high >> self.shift
+
+    @property
+    def carried_out(self) -> bool:
+        """Whether no highest digit is left to be replaced, but other atoms are."""
+        return bool(self.heap) and self.heap[0][0]
 
     def add(self, atom: int, coefficient: int) -> None:
         """Add coefficient * atom / 2^shift; an atom that this case has fixed is a number."""
