@@ -43,7 +43,10 @@ def store(build: Builder, column: int, limbs: Sequence[Virtual | str], base: str
 
 
 class Leaf:
-    """The steps of a plan without parts: `left` and `right` are its operands, `out` takes the limbs of the result."""
+    """The steps of a plan without parts: `left` and `right` are its operands, `out` takes the limbs of the result.
+
+    Where `begin` is given products are subtracted from a sum in registers; it forms what an empty limb begins with,
+    enough that nothing is borrowed from the limb above."""
 
     def __init__(
         self,
@@ -54,6 +57,7 @@ class Leaf:
         *,
         out: Callable[[int, list[Virtual]], None] | None = None,
         zero: Virtual | None = None,
+        begin: Callable[[int], Virtual] | None = None,
     ) -> None:
         self.plan, self.build, self.left, self.right = plan, build, left, right
         self.out = out or (lambda column, limbs: store(build, column, limbs))
@@ -63,6 +67,7 @@ class Leaf:
         self.caught: dict[int, Virtual] = {}  # carries that wait, by column
         self.top = 2 * plan.limbs - 1
         self.zero = zero or clear(build, "zero")
+        self.begin = begin
         self.runs, self.squares = Runs(self), Squares(self)
 
     def all_steps(self) -> None:
@@ -165,8 +170,9 @@ class Leaf:
         self.build.emit("mov", self.limbs[column], source)
 
     def add(self, column: int, source: str | Virtual, carry: Flag | None, comment: str = "") -> Flag | None:
-        """Add to a limb of the sum; the carry out."""
-        name = "adc" if carry else "add"
+        """Add to a limb of the sum, or subtract; the carry out."""
+        first, following = ("sub", "sbc") if self.begin else ("add", "adc")
+        name = following if carry else first
         return self.build.emit(name, self.limbs[column], source, takes=carry, comment=comment)
 
     def ripple(self, column: int, carry: Flag | None) -> None:
@@ -215,6 +221,8 @@ class Leaf:
 
     def bound(self, column: int) -> str:
         """Why no carry leaves the limb at `column`."""
+        if self.begin:
+            return "began with enough, so no borrow"
         return f"columns {column}:{column - 1} are at most 0x{self.sum.reach(column):x}, so no carry"
 
     def load(self, columns: Sequence[int]) -> None:

@@ -174,6 +174,8 @@ class Runs:
         leaf = self.leaf
         if carry and not leaf.sum.carries(column - 1):
             carry = None
+        if leaf.begin and self.empty(column):
+            leaf.limbs[column] = leaf.begin(column)
         if not self.empty(column):
             return leaf.add(column, addend, carry)
         if isinstance(addend, Virtual):

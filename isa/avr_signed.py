@@ -4,10 +4,17 @@ With X = 2^(limb bits * half), L = L_lo + X L_hi, V = H + L_hi = W + X H', d = a
 
     a * b = L_lo + X (L_lo + W + d e) + X^2 (W + H') + X^3 H'
 
-The product H begins on L_hi, d e on U = L_lo + W, so both sums cost one addition at most, and d e is only ever added:
-no absolute value is taken and nothing is negated.  d and e are kept modulo X, with masks of their borrows, and
-d e = d' e' - X (e_mask & d') - X (d_mask & e') + X^2 where both are negative.  The limbs of d' are subtracted while the
-rows go on, a group at a time, as their columns come into the sum; there it may wrap, and the borrow waits.
+The product H begins on L_hi, d e on U = L_lo + W, so both sums cost one addition at most.  No absolute value is taken,
+nothing is negated: d and e are kept modulo X, with masks of their borrows, and
+d e = d' e' - X (e_mask & d') - X (d_mask & e') + X^2 where both are negative.
+
+Where M fits the registers e is b_lo - b_hi, and d' e' is subtracted row by row.  The highest limb of row i, column by
+column the first one that the sum lacks, begins with limb i of d' if e is negative, else with all ones: that is
+X (e_mask & d'), or else X^2 - X too much, which goes off at the end.  So no row borrows from what is above it: with the
+rows up to i, d_i their factor and B = 2^(limb bits * (i + 1)), the sum is U - d_i e or U - d_i e + X B - X, and neither
+is negative or reaches X B.  Each limb of d' is free after its row.
+
+Where M is too large for that d' waits in a frame, d e is added, and d' subtracted from the upper half at the end.
 
 What goes into H' at the end is a sum of five carries from -1 to 2: it changes sign, where the carry out of H + L_hi was
 lent to H' too early.
@@ -20,7 +27,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from sqgen.bounds import Sum
 from sqgen.code import PUSHED, Builder, Flag, Memory, Virtual
 from sqgen.plan import Block, Difference, Part, Plan, Recombine, Strip
 
@@ -30,9 +36,8 @@ from .avr_registers import POINTERS
 from .avr_runs import as_mask, clear
 from .avr_tape import Waiting
 
-LAST = 6  # limbs of a half whose d stays in registers to the end, so that it is subtracted at once
-SOME, FEW = 3, 2  # limbs of d that are subtracted at a time where there are more; where the halves differ
 FITTING = 8  # limbs of a half whose M fits the registers
+BOTH = 5  # limbs of a half where both differences wait while H is formed, d in memory, and no operand is read again
 ROOMY = 4  # limbs of a half where there are registers for all
 SPARE = 3  # registers left free when the middle begins: fewer moves than where every limb waits in a register
 
@@ -65,7 +70,6 @@ class Signed:
         self.half, self.top = last.half, 2 * plan.limbs
         self.early = False  # whether the differences are turned
         self.framed = self.half > FITTING
-        self.group = self.half if self.half <= LAST or self.framed else SOME if self.top == 4 * self.half else FEW
         (self.a, self.b), self.zero = site.factors, site.zero
         self.upper: list[Virtual] = []  # limbs of the product that are kept
         self.low: list[Virtual] = []  # L_lo, later U
@@ -74,7 +78,7 @@ class Signed:
         self.d: list[Virtual] = []  # d'
         self.e: list[Virtual] = []  # e'
         self.waiting = Waiting(build, together=self.half > ROOMY)  # carries of d and U, and the borrow of e
-        self.of_e = self.waiting if self.group == self.half else Waiting(build, together=False)  # if it is wanted once
+        self.of_e = self.waiting if self.framed else Waiting(build, together=False)  # wanted from the first row on
         self.less = Chain(build, "borrow", self.zero)
         self.first_of_last = 0  # the column where the last strip of M's rows begins
         self.middle: dict[int, Virtual] = {}  # limbs of the middle that no product is added to any more
@@ -156,40 +160,49 @@ class Signed:
     # ---- d and e --------------------------------------------------------------------------------------------------
 
     def form_e(self) -> None:
-        """e' = b_hi - b_lo, in the registers of b_hi; or both differences turned, while b_lo is in registers."""
+        """e' = b_lo - b_hi, or the other way round, in the registers of what is on the left; d' too if H is to come."""
         low, high = self.b[: self.half], self.b[self.half :]
         self.early = not self.v
         for limb in high:  # as long as H needs them; and no pointer moves while a borrow is in the carry
             self.own(limb)
-        if self.early:
-            self.e, carry = self.difference(low, high)
-        else:
-            homes = [limb.home for limb in low if limb.home]
-            if homes:
-                self.build.mark("near", homes[0], homes[-1])
-            self.e, carry = self.difference(high, low)
+        homes = [limb.home for limb in low if limb.home]
+        if homes and not self.early:
+            self.build.mark("near", homes[0], homes[-1])
+        self.e, carry = self.difference(high, low) if self.framed else self.difference(low, high)
         self.of_e.put(carry)
         self.release("b")
         self.push(self.e, 0)
+        if not self.framed:
+            self.mask = self.of_e.first()
+            self.build.emit("com", self.mask, comment="all ones if e is not negative")
+        if self.early and self.half <= BOTH:
+            self.form_d()
 
     def form_d(self) -> None:
         """d' = a_lo - a_hi, in the registers of a_lo; each limb may wait where that of the middle will be stored."""
         low, high = self.a[: self.half], self.a[self.half :]
-        self.d, carry = self.difference(*((high, low) if self.early else (low, high)))
+        rooms = [] if self.framed else [self.place(self.half + index) for index in range(self.half)]
+        self.d, carry = self.difference(low, high, rooms)
         self.waiting.put(carry)
         self.push(self.d, self.half)
         if not self.framed:
-            for index, limb in enumerate(self.d, self.half):
-                self.build.mark("room", limb, self.place(index))
+            self.release("a")
 
-    def difference(self, left: Sequence[Virtual], right: Sequence[Virtual]) -> tuple[list[Virtual], Flag | None]:
-        """left - right, in the registers of `left`, and the borrow."""
+    def difference(
+        self, left: Sequence[Virtual], right: Sequence[Virtual], rooms: Sequence[Memory] = ()
+    ) -> tuple[list[Virtual], Flag | None]:
+        """left - right, in the registers of `left`, and the borrow.  If it may wait in `rooms`, then `right` stays in
+        registers as long as it is needed."""
         borrow = Chain(self.build, "borrow", self.zero)
         limbs = [*left, *(clear(self.build, "d") for _ in range(self.half - len(left)))]
         for index, limb in enumerate(limbs):
             if index < len(left):
                 self.own(limb)
+            if index < len(right) and rooms:
+                self.own(right[index])
             borrow.run([limb], lambda index: right[index] if index < len(right) else None, [index])
+            if rooms:
+                self.build.mark("room", limb, rooms[index])
         return limbs, borrow.carry
 
     def push(self, limbs: Sequence[Virtual], depth: int) -> None:
@@ -222,17 +235,18 @@ class Signed:
     # ---- the middle -----------------------------------------------------------------------------------------------
 
     def form_middle(self, plan: Plan) -> None:
-        """The lower half of U + d' e', to the result; the upper one less the limbs of d' where e is negative."""
+        """The lower half of U + d e to the result, and the upper one, but for e' where d is negative."""
         self.first_of_last = [step.first for step in plan.steps if isinstance(step, Strip)][-1]
-        self.form_d()
+        if not self.d:
+            self.form_d()
         if self.framed:
             self.build.mark("look")
-        else:
-            self.release("a")
         self.begin_middle()
         if not self.framed:
             self.own(self.d[0])
-        self.leaf = self.started(Leaf(plan, self.build, self.d, self.e, out=self.take_middle, zero=self.zero))
+        begin = None if self.framed else self.begin
+        leaf = Leaf(plan, self.build, self.d, self.e, out=self.take_middle, zero=self.zero, begin=begin)
+        self.leaf = self.started(leaf)
         self.leaf.all_steps()
         self.sum = [self.middle[column] for column in range(self.half, 2 * self.half)]
 
@@ -252,30 +266,26 @@ class Signed:
         for column, limb in enumerate(self.variables(limbs), first):
             self.middle[column] = limb
         row = first - self.first_of_last  # of the last strip
-        if row >= 0 and ((row + 1) % self.group == 0 or row + 1 == self.half):
-            self.correct(row // self.group * self.group, row)
+        if row + 1 == self.half and self.framed:
+            self.correct()
         if 0 <= row < self.half - 1 and not self.framed:
             self.own(self.d[row + 1])
         if first < self.half:
             self.final(self.half + first, [self.middle[first]])
 
-    def correct(self, first: int, last: int) -> None:
-        """Subtract limbs `first` to `last` of d' where e is negative: the sum's limbs may hold anything afterwards."""
-        window = {**self.middle, **self.leaf.limbs}
-        d, self.mask = self.d, self.of_e.first()
-        if self.framed:
-            self.build.mark("unwind")
-        indices = range(first, last + 1)
-        self.less.run(
-            [window[self.half + index] for index in indices], lambda index: self.masked(d[index], self.mask), indices
-        )
-        if last + 1 < self.half:
-            self.less.park()
-        self.leaf.sum = Sum(self.build.isa.limb_bits)
-        for column in self.leaf.limbs:
-            self.leaf.sum.add_limb(column)
-        for cell in self.leaf.runs.formed:
-            self.leaf.sum.add_carry(cell.column + 1)
+    def begin(self, column: int) -> Virtual:
+        """What the highest limb of a row begins with; MOV and OR leave the carry as it is."""
+        limb = self.build.limb("x")
+        self.build.emit("mov", limb, self.d[column - self.half])
+        self.build.emit("or", limb, self.mask)
+        return limb
+
+    def correct(self) -> None:
+        """Subtract d' where e is negative."""
+        self.mask = self.of_e.first()
+        self.build.mark("unwind")
+        limbs = [self.leaf.limbs.get(column) or self.middle[column] for column in range(self.half, 2 * self.half)]
+        self.less.run(limbs, lambda index: self.masked(self.d[index], self.mask), range(self.half))
 
     # ---- the end --------------------------------------------------------------------------------------------------
 
@@ -283,28 +293,47 @@ class Signed:
         """The upper half of the middle, and what is carried from there into H'."""
         build, half = self.build, self.half
         w, high = self.v[:half], self.v[half:]
-        borrowed = self.counted("borrowed", self.less.carry)
-        lifted, more, less = (Chain(build, name, self.zero) for name in ("lifted", "more", "borrow"))
+        borrowed = self.counted("borrowed", self.less.carry) if self.framed else None
+        lifted, more = (Chain(build, name, self.zero) for name in ("lifted", "more"))
         lifted.carry = self.waiting.carry()
         lifted.run(self.sum, lambda index: w[index], range(half))
         top = self.counted("top", lifted.carry)
+        if not self.framed:
+            more.carry = build.emit("asr", self.mask, comment="X too much, as X^2 less, if e is not negative")
         more.run(self.sum, lambda index: high[index] if index < len(high) else None, range(half))
         self.count(top, more.carry)
         of_d = self.waiting.mask()
-        build.emit("and", self.mask, of_d)
-        build.emit("sub", top, self.mask, comment="1 if both are negative")
-        less.onto(
-            self.sum,
-            lambda index: self.masked(self.e[index], of_d),
-            range(half),
-            lambda index, limbs: self.final(2 * half + index, limbs),
-        )
-        assert less.carry
-        carry = build.emit("sbc", top, borrowed, takes=less.carry, comment="from -1 to 2")
+        carry = self.less_borrowed(top, borrowed, of_d) if borrowed else self.less_too_much(top, of_d)
         sign, above = as_mask(build, "sign", carry), high[: max(0, self.top - 3 * half)]
         Chain(build, "rise", self.zero).onto(
             above, signed(top, sign), range(len(above)), lambda index, limbs: self.final(3 * half + index, limbs)
         )
+
+    def less_borrowed(self, top: Virtual, borrowed: Virtual, of_d: Virtual) -> Flag | None:
+        """Subtract e' where d is negative; from the top what has been borrowed."""
+        build = self.build
+        build.emit("and", self.mask, of_d)
+        build.emit("sub", top, self.mask, comment="1 if both are negative")
+        carry = self.corrected("borrow", of_d)
+        return build.emit("sbc", top, borrowed, takes=carry, comment="from -1 to 2")
+
+    def less_too_much(self, top: Virtual, of_d: Virtual) -> Flag | None:
+        """Add e' where d is negative; from the top X^2 goes off if d is negative or e is not."""
+        build = self.build
+        build.emit("or", self.mask, of_d)
+        self.count(top, self.corrected("carry", of_d))
+        return build.emit("sbc", top, self.zero, takes=build.emit("lsr", self.mask), comment="from -1 to 2")
+
+    def corrected(self, name: str, of_d: Virtual) -> Flag | None:
+        """The upper half of the middle to the result, with e' where d is negative; the chain's last carry."""
+        chain = Chain(self.build, name, self.zero)
+        chain.onto(
+            self.sum,
+            lambda index: self.masked(self.e[index], of_d),
+            range(self.half),
+            lambda index, limbs: self.final(2 * self.half + index, limbs),
+        )
+        return chain.carry
 
     def masked(self, limb: Virtual, mask: Virtual) -> Virtual:
         """The limb, or zero; AND and POP leave the carry as it is."""

@@ -59,38 +59,42 @@ class Tape:
 
 class Waiting:
     """Carries that wait, the last one to be taken first: each as a mask in a register of its own or, `together`, in one
-    register that they enter from the top, which takes a cycle or two more."""
+    register that they enter from below.  ASR takes one from there, and leaves the others as they were before: the first
+    one fills all bits above, and is a mask when it is alone."""
 
     def __init__(self, build: Builder, together: bool) -> None:
         self.build, self.together = build, together
         self.masks: list[Virtual] = []
+        self.count = 0
 
     def put(self, carry: Flag | None) -> None:
         """Let a carry wait."""
         if self.together and self.masks:
-            self.build.emit("ror", self.masks[0], takes=carry)
+            self.build.emit("adc", self.masks[0], self.masks[0], takes=carry)
         else:
             self.masks.append(as_mask(self.build, "waiting", carry))
+        self.count += 1
 
     def carry(self) -> Flag | None:
-        """Take the last one."""
+        """Take the last one, which is not the first."""
+        self.count -= 1
         if self.together:
-            return self.build.emit("add", self.masks[0], self.masks[0])
+            return self.build.emit("asr", self.masks[0])
         return self.build.emit("lsr", self.masks.pop())
 
     def mask(self) -> Virtual:
         """Take the last one as a mask; none can be taken after it."""
         mask = self.masks.pop()
-        if self.together:
-            carry = self.build.emit("add", mask, mask)
+        if self.count > 1 and self.together:
+            carry = self.build.emit("asr", mask)
             self.build.emit("sbc", mask, mask, takes=carry, fresh=True)
         return mask
 
     def first(self) -> Virtual:
-        """The first one as a mask, which fills all bits below the others; it stays."""
+        """The first one as a mask; it stays."""
         if not self.together:
             return self.masks[0]
         mask = self.build.limb("mask")
         self.build.emit("mov", mask, self.masks[0])
-        self.build.emit("sbc", mask, mask, takes=self.build.emit("lsr", mask), fresh=True)
+        self.build.emit("sbc", mask, mask, takes=self.build.emit("add", mask, mask), fresh=True)
         return mask

@@ -130,6 +130,8 @@ def run(build: Builder, values: dict[Virtual, int]) -> dict[Virtual, int]:
             case "ror" | "lsr":
                 total = values[to] | (carry << 8 if op.insn == "ror" else 0)
                 values[to], carry = total >> 1, total & 1
+            case "asr":
+                values[to], carry = values[to] >> 1 | values[to] & 0x80, values[to] & 1
             case "mov":
                 values[to] = values[other]
             case "and":
