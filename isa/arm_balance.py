@@ -7,9 +7,11 @@ one word is left; how many UMULL it needs, or a zero as an accumulator, follows 
 
     words that came + UMULLs + zeros - UMAALs = 1
 
-Which two words a UMAAL takes does not matter, and the order of products is free.  A square has two kinds of words:
-those of the sum off the diagonal, and the final ones.  A column of the first kind, when it is finished, is doubled by
-being multiplied by two: an operation of the second kind like any other.
+Which two words a UMAAL takes does not matter, and the order of products is free.  Two words that no product takes along
+are summed by a UMAAL of zeros; what comes up then is at most one, and sums of such carries are made by ADD.
+
+A square has two kinds of words: those of the sum off the diagonal, and the final ones.  A column of the first kind,
+when it is finished, is doubled by being multiplied by two: an operation of the second kind like any other.
 
 Sources: research/arm_kernels.md, M4 ideas 1, 2, 3 and 9; [Comba90] for the columns.
 """
@@ -154,6 +156,7 @@ class Balance:
         self.plan, self.build, self.left, self.right = plan, build, left, right
         self.words: dict[tuple[str, int], list[Virtual]] = {}
         self.closed: dict[int, Virtual] = {}  # words off the diagonal that wait for their doubling
+        self.carries: set[Virtual] = set()  # words that are sums of carries: none is as large as there are operations
         self.waiting: defaultdict[tuple[str, int], list[Term]] = defaultdict(list)
         self.two = build.limb("two", TWO)
         self.todo = list(actions(plan))
@@ -281,7 +284,7 @@ class Balance:
         """Only one word is left in a column, which leaves it."""
         words = self.column(kind, column)
         while len(words) > 1:
-            self.merge(kind, column)
+            self.merge(kind, column, at)
         if not words:
             self.zero(kind, column)
         word = words.pop()
@@ -290,9 +293,11 @@ class Balance:
         else:
             self.closed[column] = word
 
-    def merge(self, kind: str, column: int) -> None:
-        """Two words of a column become one, and one above: a product of zeros takes them in."""
+    def merge(self, kind: str, column: int, at: int) -> None:
+        """Two words of a column become one, and one above: a product of zeros takes them in, or else they are small."""
         words = self.column(kind, column)
+        if self.carries_summed(kind, column):
+            return
         if column == self.top:
             other = words.pop(1)
             self.build.emit("adds_w", words[0], words[0], other, comment="the product ends here: no carry")
@@ -303,6 +308,23 @@ class Balance:
         self.build.emit("umaal", low, high, nothing, nothing, comment="two words in one, and its carry")
         self.sums.enter(low, column)
         self.sums.enter(high, column + 1)
+        self.carries.add(high)
+        there = len(self.column(kind, column + 1)) + self.coming(kind, column + 1, at)
+        if there > 1 + self.ahead.left(kind, column + 1, at):  # more than products will take along
+            self.carries_summed(kind, column + 1)
+
+    def carries_summed(self, kind: str, column: int) -> bool:
+        """Whether two words of a column were sums of carries, and became one."""
+        words = self.column(kind, column)
+        small = [word for word in words if word in self.carries]
+        if len(small) < 2:
+            return False
+        word, other = small[:2]
+        self.build.emit("add_w", word, word, other, comment="carries that no product takes along")
+        self.carries.remove(other)
+        words.remove(other)
+        self.sums.leave(other)
+        return True
 
     def take_two(self, kind: str, column: int) -> tuple[Virtual, Virtual]:
         """Two words of a column, of which the first stays there, and the second is then one of the column above."""
@@ -310,4 +332,5 @@ class Balance:
         low, high = words.pop(0), words.pop(0)
         words.append(low)
         self.column(kind, column + 1).append(high)
+        self.carries -= {low, high}
         return low, high

@@ -48,6 +48,14 @@ def test_a_product_has_a_multiplication_for_each_cell_and_no_addition(method: st
     assert not found["adds_w"] and not found["umlal"]
 
 
+@pytest.mark.parametrize("limbs", [16, 32, 48])
+def test_where_blocks_are_summed_apart_carries_that_come_up_are_added_and_not_multiplied(limbs: int) -> None:
+    """Each carry taken along by a UMAAL of its own brings another one: 14 multiplications for each cell of 32 limbs."""
+    found = names(compiled("sqr", limbs, "lazy-doubling"))
+    assert found["add_w"] > limbs
+    assert found["umull"] + found["umaal"] + found["umlal"] < limbs * (limbs + 1)
+
+
 def test_the_operand_is_loaded_in_one_go_where_registers_are_free_and_its_pointer_takes_the_last_limb() -> None:
     lines = compiled("sqr", 4, "free-order", order=TWICE).lines
     loads = [index for index, line in enumerate(lines) if line.instr.insn.kind == "load" and not line.instr.insn.frame]
