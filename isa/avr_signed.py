@@ -36,7 +36,7 @@ from .avr_registers import POINTERS
 from .avr_runs import as_mask, clear
 from .avr_tape import Waiting
 
-FITTING = 8  # limbs of a half whose M fits the registers
+FITTING = 9  # limbs of a half whose M fits the registers
 BOTH = 5  # limbs of a half where both differences wait while H is formed, d in memory, and no operand is read again
 ROOMY = 4  # limbs of a half where there are registers for all
 SPARE = 3  # registers left free when the middle begins: fewer moves than where every limb waits in a register

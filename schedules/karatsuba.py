@@ -39,7 +39,7 @@ STRIPS = {  # the best for L, H and M of some limbs, where not the rows' own: tr
     ("H", 8): "4,4",
     ("H", 10): "5,5",
     ("H", 11): "4,4,3",
-    ("M", 9): "4,5",
+    ("M", 9): "9",
     ("M", 11): "4,3,4",
 }
 IN_ONE = {"calls": 0, "inline": 1, "rows": 1, "nested": 2}  # innermost levels that are in place
