@@ -13,7 +13,7 @@ from sqgen.isa import avr, msp430_cells
 
 from sqgen import check, kernel, walk
 from sqgen.errors import Exit, UserError
-from sqgen.oracles import OracleMissing, mspdebug
+from sqgen.oracles import OracleMissing, mspdebug, simavr, simavr_judge
 from sqgen.spec import spec
 from sqgen.tables import isa
 
@@ -66,6 +66,23 @@ def test_mspdebug_runs_code_that_nearly_fills_the_flash_and_no_more() -> None:
     assert check.run(made.compiled.image, *asked, branches=False).simulator == "mspdebug"
     with pytest.raises(UserError, match="it has room for") as refused:
         check.run(bytes(mspdebug.END - mspdebug.CODE + 2), *asked, branches=False)
+    assert refused.value.code == Exit.LIMITS
+
+
+@pytest.mark.simulator
+def test_simavr_runs_what_fits_the_ram_with_an_interrupt_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The largest product of the smallest part: once a handler wrote over a guard of b (found by `make matrix`)."""
+    made = kernel.make(spec("avr", 1024, op="mul", core="atmega8"))
+    asked = made.compiled.image, made.spec.contract, made.spec.core, 0, 4
+    first, last = simavr.ram("atmega8")
+    left = last + 1 - first - 4 * simavr_judge.GUARD - 512 - made.verdict.stack - 2  # r, a, b; the return address
+    assert simavr.HANDLER <= left < 2 * simavr.HANDLER
+    assert check.run(*asked, branches=False).interrupted
+    monkeypatch.setattr(simavr, "HANDLER", left)
+    assert check.run(*asked, branches=False).interrupted
+    monkeypatch.setattr(simavr, "HANDLER", left + 1)
+    with pytest.raises(UserError, match="atmega8 has 1024 bytes of RAM, 1 fewer than it takes") as refused:
+        check.run(*asked, branches=False)
     assert refused.value.code == Exit.LIMITS
 
 

@@ -21,6 +21,8 @@ from sqgen.oracles import OracleFailed, OracleMissing, OracleTooSmall
 STOPS = ("returned", "limit", "crashed")
 STEP_PC = 0x1000
 """Where `step` puts an instruction unless told otherwise: far enough from 0 for any relative jump."""
+HANDLER = 64
+"""Bytes below the stack pointer that an interrupt's handler is taken to need at the least, also in the driver."""
 
 _SOURCE = Path(__file__).with_name("simavr_driver.c")
 _CC = ("cc", "-std=gnu11", "-O2")

@@ -13,7 +13,7 @@ from sqgen.oracles import OracleFailed, OracleMissing, OracleTooSmall, simavr
 from sqgen.table import Core
 from sqgen.timing import framing
 
-GUARD = 32  # bytes looked at on either side of every buffer
+GUARD = 32  # bytes looked at on either side of every buffer; neighbours share them
 SREG_I = 0x80  # the interrupt enable bit in SREG
 
 
@@ -27,6 +27,7 @@ def run(image: bytes, contract: Contract, core: Core, entry: int, runs: int, *, 
     """
     try:
         plain = _batch(image, contract, core, entry, runs, branches=branches, interrupts=False)
+        _room_for_handler(contract, core, min(run.low_sp for run in plain))
         some = max(4, runs // 10)
         _batch(image, contract, core, entry, some, branches=branches, interrupts=True)
     except OracleMissing as error:
@@ -48,12 +49,7 @@ def _batch(
     image: bytes, contract: Contract, core: Core, entry: int, runs: int, *, branches: bool, interrupts: bool
 ) -> Sequence[simavr.Outcome]:
     """Runs on structured and random operands, each checked."""
-    places: dict[str, tuple[int, int]] = {}
-    ram, stack_top = simavr.ram(core.name)
-    at = ram + GUARD
-    for name, limbs in contract.buffers.items():
-        places[name] = (at, limbs)
-        at += limbs + 2 * GUARD
+    places, stack_top = _places(contract, core), simavr.ram(core.name)[1]
     values = list(operands(contract, runs))
     requests = [_request(contract, places, value) for value in values]
     outcomes = simavr.call(core.name, image, requests, sp=stack_top, interrupts=interrupts, entry=entry)
@@ -75,6 +71,29 @@ def _batch(
     return outcomes
 
 
+def _places(contract: Contract, core: Core) -> dict[str, tuple[int, int]]:
+    """Address and bytes of each buffer."""
+    places: dict[str, tuple[int, int]] = {}
+    at = simavr.ram(core.name)[0] + GUARD
+    for name, limbs in contract.buffers.items():
+        places[name] = (at, limbs)
+        at += limbs + GUARD
+    return places
+
+
+def _room_for_handler(contract: Contract, core: Core, lowest: int) -> None:
+    """Whether an interrupt's handler leaves the buffers alone, `lowest` being where the stack pointer came.
+
+    Raises OracleTooSmall: the part has too little RAM.
+    """
+    first, last = simavr.ram(core.name)
+    at, limbs = max(_places(contract, core).values())
+    missing = at + limbs + GUARD - (lowest + 1 - simavr.HANDLER)
+    if missing > 0:
+        there = last + 1 - first
+        raise OracleTooSmall(f"{core.name} has {there} bytes of RAM, {missing} fewer than it takes with an interrupt")
+
+
 def _request(contract: Contract, places: dict[str, tuple[int, int]], value: tuple[int, ...]) -> simavr.Request:
     registers: dict[int, int] = {}
     memory = []
@@ -82,8 +101,8 @@ def _request(contract: Contract, places: dict[str, tuple[int, int]], value: tupl
         for part, register in enumerate(contract.isa.abi.arguments[index]):
             registers[contract.isa.slots[register]] = at >> (8 * part) & 0xFF
         content = bytes([0xA5]) * limbs if name == "r" else value[index - 1].to_bytes(limbs, "little")
-        pattern = bytes((at + k) * 37 & 0xFF for k in range(GUARD))
-        memory.append(simavr.Buffer(at - GUARD, pattern + content + pattern))
+        before, after = (bytes((first + k) * 37 & 0xFF for k in range(GUARD)) for first in (at - GUARD, at + limbs))
+        memory.append(simavr.Buffer(at - GUARD, before + content + after))
     for register in contract.isa.abi.zero_on_return:
         registers[contract.isa.slots[register]] = 0
     read = tuple((buffer.address, len(buffer.data)) for buffer in memory)
