@@ -68,7 +68,7 @@ class Signed:
         self.build, self.plan, self.site = build, plan, site
         (last,) = (step for step in plan.steps if isinstance(step, Recombine))
         self.half, self.top = last.half, 2 * plan.limbs
-        self.early = False  # whether the differences are turned
+        self.early = False  # whether e is formed before H
         self.framed = self.half > FITTING
         (self.a, self.b), self.zero = site.factors, site.zero
         self.upper: list[Virtual] = []  # limbs of the product that are kept
@@ -77,7 +77,7 @@ class Signed:
         self.v: list[Virtual] = []  # W, then H'
         self.d: list[Virtual] = []  # d'
         self.e: list[Virtual] = []  # e'
-        self.waiting = Waiting(build, together=self.half > ROOMY)  # carries of d and U, and the borrow of e
+        self.waiting = Waiting(build, together=self.half > ROOMY)  # carries of d and U, in a frame of e before them
         self.of_e = self.waiting if self.framed else Waiting(build, together=False)  # wanted from the first row on
         self.less = Chain(build, "borrow", self.zero)
         self.first_of_last = 0  # the column where the last strip of M's rows begins
