@@ -379,17 +379,9 @@ class Atoms:
         """Whether bounds as wanted are found with `budget` terms touched, and while not too many were in vain."""
         search = Bounds(self, form, fixed)
         low, high = search.least(), search.greatest()
-        gathered = False
-        while not wanted(low, high):
-            if search.carried_out and not gathered:
-                gathered = True
-                beside = Bounds(self, form, fixed, whole=self.signs)
-                least, greatest = beside.gathered()
-                search.touched += beside.touched
-                low, high = max(low, least), min(high, greatest)
-                continue
-            if search.touched > min(budget, IN_VAIN * self.most - self.in_vain) or not search.expand():
-                self.in_vain += search.touched
-                return False
-            low, high = max(low, search.least()), min(high, search.greatest())
-        return True
+        for least, greatest in search.narrower(min(budget, IN_VAIN * self.most - self.in_vain)):
+            low, high = max(low, least), min(high, greatest)
+            if wanted(low, high):
+                return True
+        self.in_vain += search.touched
+        return False

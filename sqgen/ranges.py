@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
@@ -22,7 +22,7 @@ class Bounds:
     ) -> None:
         self.atoms, self.fixed = atoms, fixed
         self.given = max(given, atoms.given)
-        self.form: dict[int, int] = {}
+        self.start, self.form = form, dict[int, int]()
         self.shift = 0
         self.low = self.high = 0
         self.heap: list[tuple[bool, int]] = []  # highest digits before all others, later atoms before earlier ones
@@ -46,10 +46,21 @@ class Bounds:
         low, high = gathered(self.atoms, self.form) or (self.low, self.high)
         return -(-low >> self.shift), high >> self.shift
 
-    @property
-    def carried_out(self) -> bool:
-        """Whether no highest digit is left to be replaced, but other atoms are."""
-        return bool(self.heap) and self.heap[0][0]
+    def narrower(self, budget: int) -> Iterator[tuple[int, int]]:
+        """The least and the greatest value, again after each atom that is replaced, until `budget` terms are touched;
+        in between, when no highest digit is left, as `gathered` finds them."""
+        yield self.least(), self.greatest()
+        taken_together = False
+        while True:
+            if self.heap and self.heap[0][0] and not taken_together:
+                taken_together = True
+                beside = Bounds(self.atoms, self.start, self.fixed, whole=self.atoms.signs)
+                yield beside.gathered()
+                self.touched += beside.touched
+            elif self.touched > budget or not self.expand():
+                return
+            else:
+                yield self.least(), self.greatest()
 
     def add(self, atom: int, coefficient: int) -> None:
         """Add coefficient * atom / 2^shift; an atom that this case has fixed is a number."""

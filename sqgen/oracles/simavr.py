@@ -22,10 +22,11 @@ STOPS = ("returned", "limit", "crashed")
 STEP_PC = 0x1000
 """Where `step` puts an instruction unless told otherwise: far enough from 0 for any relative jump."""
 HANDLER = 64
-"""Bytes below the stack pointer that an interrupt's handler is taken to need at the least, also in the driver."""
+"""Bytes below the stack pointer that an interrupt's handler is taken to need at the least: a 3-byte return address,
+32 registers, SREG, and some room of its own."""
 
 _SOURCE = Path(__file__).with_name("simavr_driver.c")
-_CC = ("cc", "-std=gnu11", "-O2")
+_CC = ("cc", "-std=gnu11", "-O2", f"-DHANDLER_BYTES={HANDLER}")
 _LIBRARIES = ("-lsimavr", "-lelf")
 _PACKAGES = "install the Debian packages libsimavr-dev and libelf-dev"
 _SREG_I = 0x80
@@ -125,7 +126,7 @@ def call(
 
     With `interrupts`, the I flag starts out set (else clear) and an interrupt strikes before every
     instruction at which it is set, except the one after the instruction that set it: everything from
-    `stack_floor` up to and including the byte at SP becomes junk; at least the 64 bytes up to SP do.
+    `stack_floor` up to and including the byte at SP becomes junk; at least HANDLER bytes up to SP do.
     The default floor is the end of the highest buffer or range that lies below `sp`, else the start of RAM.
 
     Raises OracleMissing without simavr, OracleFailed for an unknown part or a request that does not fit it.

@@ -43,9 +43,8 @@ enum { STOP_RETURNED = 0, STOP_LIMIT = 1, STOP_CRASHED = 2 };
  * cover every address that an instruction can form: 16 bits of data space, 24 bits of RAMPZ:Z. */
 enum { DATA_BYTES = 0x10000, FLASH_BYTES = 0x1000000 };
 
-/* What an interrupt handler is taken to need at the least, even under a stack pointer that lies beneath
- * the declared floor: a 3-byte return address, 32 registers, SREG, and some room of its own. */
-enum { HANDLER_BYTES = 64 };
+/* HANDLER_BYTES, given by -D: what an interrupt handler is taken to need at the least, even under a stack
+ * pointer that lies beneath the declared floor. */
 
 enum { JUNK_BYTES = 2 * DATA_BYTES };
 

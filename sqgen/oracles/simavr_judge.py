@@ -14,6 +14,7 @@ from sqgen.table import Core
 from sqgen.timing import framing
 
 GUARD = 32  # bytes looked at on either side of every buffer; neighbours share them
+Places = dict[str, tuple[int, int]]  # address and bytes of each buffer
 SREG_I = 0x80  # the interrupt enable bit in SREG
 
 
@@ -26,10 +27,11 @@ def run(image: bytes, contract: Contract, core: Core, entry: int, runs: int, *, 
     wrong (DISAGREES).
     """
     try:
-        plain = _batch(image, contract, core, entry, runs, branches=branches, interrupts=False)
-        _room_for_handler(contract, core, min(run.low_sp for run in plain))
+        places = _places(contract, core)
+        plain = _batch(image, contract, core, entry, runs, places=places, branches=branches, interrupts=False)
+        _room_for_handler(core, places, min(run.low_sp for run in plain))
         some = max(4, runs // 10)
-        _batch(image, contract, core, entry, some, branches=branches, interrupts=True)
+        _batch(image, contract, core, entry, some, places=places, branches=branches, interrupts=True)
     except OracleMissing as error:
         raise UserError(str(error), Exit.TOOL) from None
     except OracleTooSmall as error:
@@ -46,10 +48,18 @@ def run(image: bytes, contract: Contract, core: Core, entry: int, runs: int, *, 
 
 
 def _batch(
-    image: bytes, contract: Contract, core: Core, entry: int, runs: int, *, branches: bool, interrupts: bool
+    image: bytes,
+    contract: Contract,
+    core: Core,
+    entry: int,
+    runs: int,
+    *,
+    places: Places,
+    branches: bool,
+    interrupts: bool,
 ) -> Sequence[simavr.Outcome]:
     """Runs on structured and random operands, each checked."""
-    places, stack_top = _places(contract, core), simavr.ram(core.name)[1]
+    stack_top = simavr.ram(core.name)[1]
     values = list(operands(contract, runs))
     requests = [_request(contract, places, value) for value in values]
     outcomes = simavr.call(core.name, image, requests, sp=stack_top, interrupts=interrupts, entry=entry)
@@ -71,9 +81,9 @@ def _batch(
     return outcomes
 
 
-def _places(contract: Contract, core: Core) -> dict[str, tuple[int, int]]:
-    """Address and bytes of each buffer."""
-    places: dict[str, tuple[int, int]] = {}
+def _places(contract: Contract, core: Core) -> Places:
+    """Where the buffers lie."""
+    places: Places = {}
     at = simavr.ram(core.name)[0] + GUARD
     for name, limbs in contract.buffers.items():
         places[name] = (at, limbs)
@@ -81,20 +91,20 @@ def _places(contract: Contract, core: Core) -> dict[str, tuple[int, int]]:
     return places
 
 
-def _room_for_handler(contract: Contract, core: Core, lowest: int) -> None:
+def _room_for_handler(core: Core, places: Places, lowest: int) -> None:
     """Whether an interrupt's handler leaves the buffers alone, `lowest` being where the stack pointer came.
 
     Raises OracleTooSmall: the part has too little RAM.
     """
     first, last = simavr.ram(core.name)
-    at, limbs = max(_places(contract, core).values())
+    at, limbs = max(places.values())
     missing = at + limbs + GUARD - (lowest + 1 - simavr.HANDLER)
     if missing > 0:
         there = last + 1 - first
         raise OracleTooSmall(f"{core.name} has {there} bytes of RAM, {missing} fewer than it takes with an interrupt")
 
 
-def _request(contract: Contract, places: dict[str, tuple[int, int]], value: tuple[int, ...]) -> simavr.Request:
+def _request(contract: Contract, places: Places, value: tuple[int, ...]) -> simavr.Request:
     registers: dict[int, int] = {}
     memory = []
     for index, (name, (at, limbs)) in enumerate(places.items()):
@@ -111,7 +121,7 @@ def _request(contract: Contract, places: dict[str, tuple[int, int]], value: tupl
 
 def _problem(
     contract: Contract,
-    places: dict[str, tuple[int, int]],
+    places: Places,
     value: tuple[int, ...],
     request: simavr.Request,
     outcome: simavr.Outcome,
@@ -135,9 +145,7 @@ def _registers(contract: Contract, outcome: simavr.Outcome) -> str:
     return "the interrupt flag is changed" if (outcome.sreg ^ outcome.sreg_before) & SREG_I else ""
 
 
-def _memory(
-    places: dict[str, tuple[int, int]], value: tuple[int, ...], request: simavr.Request, outcome: simavr.Outcome
-) -> str:
+def _memory(places: Places, value: tuple[int, ...], request: simavr.Request, outcome: simavr.Outcome) -> str:
     """What is wrong with the result, or changed beside it."""
     for (name, (_, limbs)), before, after in zip(places.items(), request.memory, outcome.memory, strict=True):
         inside = slice(GUARD, GUARD + limbs)
