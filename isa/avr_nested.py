@@ -18,9 +18,10 @@ from .avr_address import reserve, stack_pointer_to
 from .avr_karatsuba import Chain, negate
 from .avr_leaf import operands
 from .avr_level import load_pointer
+from .avr_middle import in_place
 from .avr_registers import LOW, POINTERS
 from .avr_runs import as_mask, clear
-from .avr_signed import Signed, Site
+from .avr_signed import Site
 from .avr_unrolled import Unrolled
 
 FRAME = "m"  # M, from the stack pointer upwards: the pointers of the operands, the sign of M, M
@@ -114,7 +115,7 @@ class Nested:
 
     def formed(self, step: Part, site: Site) -> list[Virtual]:
         """A product; the limbs of it that are kept."""
-        signed = Signed(self.build, step.plan, site)
+        signed = in_place(self.build, step.plan, site)
         signed.all_steps()
         return signed.upper
 

@@ -19,10 +19,11 @@ from .avr_address import stack_pointer_to
 from .avr_karatsuba import COUNTER, Buffer, Source, limbs_of, resident_difference
 from .avr_leaf import Leaf, operands, store
 from .avr_level import Level, left, load_pointer
+from .avr_middle import in_place
 from .avr_nested import Nested
 from .avr_registers import HIGH, POINTERS, pointers, pool
 from .avr_runs import clear
-from .avr_signed import Signed, Site
+from .avr_signed import Site
 from .avr_stream import Stream
 
 FAR = 300  # products after which a call no longer reaches what stands behind them
@@ -89,9 +90,8 @@ class Module:
                 nested.all_steps()
                 return nested.highest
             else:
-                Signed(
-                    build, plan, Site(operands(build, plan), "r", 0, clear(build, "zero"), pointers(plan))
-                ).all_steps()
+                site = Site(operands(build, plan), "r", 0, clear(build, "zero"), pointers(plan))
+                in_place(build, plan, site).all_steps()
         elif any(isinstance(step, Recombine) for step in plan.steps):
             level = Level(build, plan, self.registers(plan), self.called, self.given)
             level.all_steps()

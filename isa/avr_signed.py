@@ -6,15 +6,7 @@ With X = 2^(limb bits * half), L = L_lo + X L_hi, V = H + L_hi = W + X H', d = a
 
 The product H begins on L_hi, d e on U = L_lo + W, so both sums cost one addition at most.  No absolute value is taken,
 nothing is negated: d and e are kept modulo X, with masks of their borrows, and
-d e = d' e' - X (e_mask & d') - X (d_mask & e') + X^2 where both are negative.
-
-Where M fits the registers e is b_lo - b_hi, and d' e' is subtracted row by row.  The highest limb of row i, column by
-column the first one that the sum lacks, begins with limb i of d' if e is negative, else with all ones: that is
-X (e_mask & d'), or else X^2 - X too much, which goes off at the end.  So no row borrows from what is above it: with the
-rows up to i, d_i their factor and B = 2^(limb bits * (i + 1)), the sum is U - d_i e or U - d_i e + X B - X, and neither
-is negative or reaches X B.  Each limb of d' is free after its row.
-
-Where M is too large for that d' waits in a frame, d e is added, and d' subtracted from the upper half at the end.
+d e = d' e' - X (e_mask & d') - X (d_mask & e') + X^2 where both are negative.  Two ways to do that: `avr_middle`.
 
 What goes into H' at the end is a sum of five carries from -1 to 2: it changes sign, where the carry out of H + L_hi was
 lent to H' too early.
@@ -24,10 +16,11 @@ Sources: research/avr_kernels.md, section 7, patterns 1 to 6.
 
 from __future__ import annotations
 
+import abc
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from sqgen.code import PUSHED, Builder, Flag, Memory, Virtual
+from sqgen.code import Builder, Flag, Memory, Virtual
 from sqgen.plan import Block, Difference, Part, Plan, Recombine, Strip
 
 from .avr_karatsuba import Chain, signed
@@ -36,7 +29,6 @@ from .avr_registers import POINTERS
 from .avr_runs import as_mask, clear
 from .avr_tape import Waiting
 
-FITTING = 9  # limbs of a half whose M fits the registers
 BOTH = 5  # limbs of a half where both differences wait while H is formed, d in memory, and no operand is read again
 ROOMY = 4  # limbs of a half where there are registers for all
 SPARE = 3  # registers left free when the middle begins: fewer moves than where every limb waits in a register
@@ -61,15 +53,17 @@ class Site:
     needed: bool = False
 
 
-class Signed:
-    """Forms the plan's product: parts L, H and M = d e, in this order."""
+class Signed(abc.ABC):
+    """Forms the plan's product: parts L, H and M = d e, in this order; what is not said here is how e enters M."""
+
+    waiting: Waiting  # carries of d and U
+    of_e: Waiting  # that of e
 
     def __init__(self, build: Builder, plan: Plan, site: Site) -> None:
         self.build, self.plan, self.site = build, plan, site
         (last,) = (step for step in plan.steps if isinstance(step, Recombine))
         self.half, self.top = last.half, 2 * plan.limbs
         self.early = False  # whether e is formed before H
-        self.framed = self.half > FITTING
         (self.a, self.b), self.zero = site.factors, site.zero
         self.upper: list[Virtual] = []  # limbs of the product that are kept
         self.low: list[Virtual] = []  # L_lo, later U
@@ -77,9 +71,6 @@ class Signed:
         self.v: list[Virtual] = []  # W, then H'
         self.d: list[Virtual] = []  # d'
         self.e: list[Virtual] = []  # e'
-        self.waiting = Waiting(build, together=self.half > ROOMY)  # carries of d and U, in a frame of e before them
-        self.of_e = self.waiting if self.framed else Waiting(build, together=False)  # wanted from the first row on
-        self.less = Chain(build, "borrow", self.zero)
         self.first_of_last = 0  # the column where the last strip of M's rows begins
         self.middle: dict[int, Virtual] = {}  # limbs of the middle that no product is added to any more
 
@@ -152,15 +143,18 @@ class Signed:
         for index, limb in enumerate(self.variables(limbs), 2 * self.half + first):
             if index < self.top:
                 self.build.mark("room", limb, self.place(index))
-                if index < 3 * self.half - 1 and self.framed:  # lest it is in the way of pairs
-                    self.build.memory("store", limb, self.place(index))
-                    self.build.mark("forget", limb)
+                if index < 3 * self.half - 1:
+                    self.put_aside(limb, index)
             self.v.append(limb)
+
+    @abc.abstractmethod
+    def put_aside(self, limb: Virtual, column: int) -> None:
+        """A limb of V has its place in the result's `column`, which is there as long as it is needed."""
 
     # ---- d and e --------------------------------------------------------------------------------------------------
 
     def form_e(self) -> None:
-        """e' = b_lo - b_hi, or the other way round, in the registers of what is on the left; d' too if H is to come."""
+        """e', in the registers of what is on the left; d' too if H is to come."""
         low, high = self.b[: self.half], self.b[self.half :]
         self.early = not self.v
         for limb in high:  # as long as H needs them; and no pointer moves while a borrow is in the carry
@@ -168,25 +162,34 @@ class Signed:
         homes = [limb.home for limb in low if limb.home]
         if homes and not self.early:
             self.build.mark("near", homes[0], homes[-1])
-        self.e, carry = self.difference(high, low) if self.framed else self.difference(low, high)
+        self.e, carry = self.difference(*self.order(low, high))
         self.of_e.put(carry)
         self.release("b")
-        self.push(self.e, 0)
-        if not self.framed:
-            self.mask = self.of_e.first()
-            self.build.emit("com", self.mask, comment="all ones if e is not negative")
+        self.e_formed()
         if self.early and self.half <= BOTH:
             self.form_d()
 
     def form_d(self) -> None:
-        """d' = a_lo - a_hi, in the registers of a_lo; each limb may wait where that of the middle will be stored."""
-        low, high = self.a[: self.half], self.a[self.half :]
-        rooms = [] if self.framed else [self.place(self.half + index) for index in range(self.half)]
-        self.d, carry = self.difference(low, high, rooms)
+        """d' = a_lo - a_hi, in the registers of a_lo."""
+        self.d, carry = self.difference(self.a[: self.half], self.a[self.half :], self.rooms())
         self.waiting.put(carry)
-        self.push(self.d, self.half)
-        if not self.framed:
-            self.release("a")
+        self.d_formed()
+
+    @abc.abstractmethod
+    def order(self, low: list[Virtual], high: list[Virtual]) -> tuple[list[Virtual], list[Virtual]]:
+        """The halves of b: what e' is, the first less the second."""
+
+    @abc.abstractmethod
+    def rooms(self) -> list[Memory]:
+        """Where limbs of d' may wait, if anywhere."""
+
+    @abc.abstractmethod
+    def e_formed(self) -> None:
+        """What becomes of e' and its borrow."""
+
+    @abc.abstractmethod
+    def d_formed(self) -> None:
+        """What becomes of d'."""
 
     def difference(
         self, left: Sequence[Virtual], right: Sequence[Virtual], rooms: Sequence[Memory] = ()
@@ -204,20 +207,6 @@ class Signed:
             if rooms:
                 self.build.mark("room", limb, rooms[index])
         return limbs, borrow.carry
-
-    def push(self, limbs: Sequence[Virtual], depth: int) -> None:
-        """Let limbs wait on the stack, `depth` limbs of which are in use, if they are too many for the registers."""
-        if self.framed:
-            for depth_of, limb in enumerate(reversed(limbs), depth):
-                where = Memory(PUSHED, depth_of)
-                self.build.mark("room", limb, where)
-                self.build.memory("store", limb, where)
-
-    def pop(self, limb: Virtual) -> None:
-        """The limb that was pushed last is to be used for the last time, and written."""
-        if self.framed:
-            self.build.mark("forget", limb)
-            self.own(limb)
 
     def release(self, base: str) -> None:
         """The last limb of an operand is loaded: its pointer becomes two registers for limbs."""
@@ -239,16 +228,19 @@ class Signed:
         self.first_of_last = [step.first for step in plan.steps if isinstance(step, Strip)][-1]
         if not self.d:
             self.form_d()
-        if self.framed:
-            self.build.mark("look")
+        self.before_middle()
         self.begin_middle()
-        if not self.framed:
-            self.own(self.d[0])
-        begin = None if self.framed else self.begin
-        leaf = Leaf(plan, self.build, self.d, self.e, out=self.take_middle, zero=self.zero, begin=begin)
-        self.leaf = self.started(leaf)
+        self.leaf = self.started(self.leaf_of_middle(plan))
         self.leaf.all_steps()
         self.sum = [self.middle[column] for column in range(self.half, 2 * self.half)]
+
+    @abc.abstractmethod
+    def before_middle(self) -> None:
+        """What is to be done when d' is there."""
+
+    @abc.abstractmethod
+    def leaf_of_middle(self, plan: Plan) -> Leaf:
+        """The product of d' and e'."""
 
     def begin_middle(self) -> None:
         """U = L_lo + W; its carry waits."""
@@ -265,27 +257,13 @@ class Signed:
         """The lowest limb after a row, after the last one with all limbs above it; those of the upper half stay."""
         for column, limb in enumerate(self.variables(limbs), first):
             self.middle[column] = limb
-        row = first - self.first_of_last  # of the last strip
-        if row + 1 == self.half and self.framed:
-            self.correct()
-        if 0 <= row < self.half - 1 and not self.framed:
-            self.own(self.d[row + 1])
+        self.after_row(first - self.first_of_last)
         if first < self.half:
             self.final(self.half + first, [self.middle[first]])
 
-    def begin(self, column: int) -> Virtual:
-        """What the highest limb of a row begins with; MOV and OR leave the carry as it is."""
-        limb = self.build.limb("x")
-        self.build.emit("mov", limb, self.d[column - self.half])
-        self.build.emit("or", limb, self.mask)
-        return limb
-
-    def correct(self) -> None:
-        """Subtract d' where e is negative."""
-        self.mask = self.of_e.first()
-        self.build.mark("unwind")
-        limbs = [self.leaf.limbs.get(column) or self.middle[column] for column in range(self.half, 2 * self.half)]
-        self.less.run(limbs, lambda index: self.masked(self.d[index], self.mask), range(self.half))
+    @abc.abstractmethod
+    def after_row(self, row: int) -> None:
+        """A row is done; those before the last strip have numbers below 0."""
 
     # ---- the end --------------------------------------------------------------------------------------------------
 
@@ -293,36 +271,31 @@ class Signed:
         """The upper half of the middle, and what is carried from there into H'."""
         build, half = self.build, self.half
         w, high = self.v[:half], self.v[half:]
-        borrowed = self.counted("borrowed", self.less.carry) if self.framed else None
+        self.before_end()
         lifted, more = (Chain(build, name, self.zero) for name in ("lifted", "more"))
         lifted.carry = self.waiting.carry()
         lifted.run(self.sum, lambda index: w[index], range(half))
         top = self.counted("top", lifted.carry)
-        if not self.framed:
-            more.carry = build.emit("asr", self.mask, comment="X too much, as X^2 less, if e is not negative")
+        more.carry = self.too_much()
         more.run(self.sum, lambda index: high[index] if index < len(high) else None, range(half))
         self.count(top, more.carry)
-        of_d = self.waiting.mask()
-        carry = self.less_borrowed(top, borrowed, of_d) if borrowed else self.less_too_much(top, of_d)
-        sign, above = as_mask(build, "sign", carry), high[: max(0, self.top - 3 * half)]
+        sign = as_mask(build, "sign", self.complete(top, self.waiting.mask()))
+        above = high[: max(0, self.top - 3 * half)]
         Chain(build, "rise", self.zero).onto(
             above, signed(top, sign), range(len(above)), lambda index, limbs: self.final(3 * half + index, limbs)
         )
 
-    def less_borrowed(self, top: Virtual, borrowed: Virtual, of_d: Virtual) -> Flag | None:
-        """Subtract e' where d is negative; from the top what has been borrowed."""
-        build = self.build
-        build.emit("and", self.mask, of_d)
-        build.emit("sub", top, self.mask, comment="1 if both are negative")
-        carry = self.corrected("borrow", of_d)
-        return build.emit("sbc", top, borrowed, takes=carry, comment="from -1 to 2")
+    @abc.abstractmethod
+    def before_end(self) -> None:
+        """What the carry holds when M is done."""
 
-    def less_too_much(self, top: Virtual, of_d: Virtual) -> Flag | None:
-        """Add e' where d is negative; from the top X^2 goes off if d is negative or e is not."""
-        build = self.build
-        build.emit("or", self.mask, of_d)
-        self.count(top, self.corrected("carry", of_d))
-        return build.emit("sbc", top, self.zero, takes=build.emit("lsr", self.mask), comment="from -1 to 2")
+    @abc.abstractmethod
+    def too_much(self) -> Flag | None:
+        """A carry for the lowest limb of the upper half."""
+
+    @abc.abstractmethod
+    def complete(self, top: Virtual, of_d: Virtual) -> Flag | None:
+        """Subtract X^2 (d_mask & e') from M, and from the top what e has left for it; the borrow of the top."""
 
     def corrected(self, name: str, of_d: Virtual) -> Flag | None:
         """The upper half of the middle to the result, with e' where d is negative; the chain's last carry."""
@@ -337,9 +310,13 @@ class Signed:
 
     def masked(self, limb: Virtual, mask: Virtual) -> Virtual:
         """The limb, or zero; AND and POP leave the carry as it is."""
-        self.pop(limb)
+        self.take_back(limb)
         self.build.emit("and", limb, mask)
         return limb
+
+    @abc.abstractmethod
+    def take_back(self, limb: Virtual) -> None:
+        """The limb, of d' or e', is to be used for the last time, and written."""
 
     def counted(self, name: str, carry: Flag | None) -> Virtual:
         """A carry as a number."""

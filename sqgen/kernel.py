@@ -14,6 +14,7 @@ from .compile import Compiled, compile_plan
 from .contract import Verdict
 from .digest import proof_digest, sha256
 from .errors import Exit, UserError
+from .garbage import uncollected
 from .idioms import idioms
 from .plan import Plan
 from .prove import longest, prove
@@ -169,6 +170,7 @@ def picked(spec: Spec, found: Sequence[Compiled]) -> Compiled:
     return min(fitting, key=lambda each: (rank(spec, each), each.plan.method))
 
 
+@uncollected()
 def candidates(spec: Spec) -> list[Compiled]:
     """Kernels that come into question.  Raises UserError if none compiles."""
     what = spec.contract

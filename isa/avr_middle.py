@@ -1,0 +1,158 @@
+"""The middle of a product on AVR in one piece (`avr_signed`), M = d e: in registers as far as it fits them, else by way
+of a frame.
+
+Sources: research/avr_kernels.md, section 7, patterns 1 to 6.
+"""
+
+from __future__ import annotations
+
+from sqgen.code import PUSHED, Builder, Flag, Memory, Virtual
+from sqgen.plan import Plan, Recombine
+
+from .avr_karatsuba import Chain
+from .avr_leaf import Leaf
+from .avr_signed import ROOMY, Signed, Site
+from .avr_tape import Waiting
+
+FITTING = 9  # limbs of a half whose M fits the registers
+
+
+def in_place(build: Builder, plan: Plan, site: Site) -> Signed:
+    """What forms the plan's product there."""
+    (last,) = (step for step in plan.steps if isinstance(step, Recombine))
+    return (InRegisters if last.half <= FITTING else InFrame)(build, plan, site)
+
+
+class InRegisters(Signed):
+    """e is b_lo - b_hi, and d' e' is subtracted row by row.
+
+    The highest limb of row i, column by column the first one that the sum lacks, begins with limb i of d' if e is
+    negative, else with all ones: that is X (e_mask & d'), or else X^2 - X too much, which goes off at the end.  So no
+    row borrows from what is above it: with the rows up to i, d_i their factor and B = 2^(limb bits * (i + 1)), the sum
+    is U - d_i e or U - d_i e + X B - X, and neither is negative or reaches X B.  Each limb of d' is free after its row.
+    """
+
+    def __init__(self, build: Builder, plan: Plan, site: Site) -> None:
+        super().__init__(build, plan, site)
+        self.waiting = Waiting(build, together=self.half > ROOMY)
+        self.of_e = Waiting(build, together=False)  # wanted from the first row on
+
+    def put_aside(self, limb: Virtual, column: int) -> None:
+        """It stays."""
+
+    def order(self, low: list[Virtual], high: list[Virtual]) -> tuple[list[Virtual], list[Virtual]]:
+        return low, high
+
+    def rooms(self) -> list[Memory]:
+        """Where the limbs of the middle will be stored."""
+        return [self.place(self.half + index) for index in range(self.half)]
+
+    def e_formed(self) -> None:
+        self.mask = self.of_e.first()
+        self.build.emit("com", self.mask, comment="all ones if e is not negative")
+
+    def d_formed(self) -> None:
+        self.release("a")
+
+    def before_middle(self) -> None:
+        """d' has its place in memory until its first row."""
+
+    def leaf_of_middle(self, plan: Plan) -> Leaf:
+        self.own(self.d[0])
+        return Leaf(plan, self.build, self.d, self.e, out=self.take_middle, zero=self.zero, begin=self.begin)
+
+    def begin(self, column: int) -> Virtual:
+        """What the highest limb of a row begins with; MOV and OR leave the carry as it is."""
+        limb = self.build.limb("x")
+        self.build.emit("mov", limb, self.d[column - self.half])
+        self.build.emit("or", limb, self.mask)
+        return limb
+
+    def after_row(self, row: int) -> None:
+        if 0 <= row < self.half - 1:
+            self.own(self.d[row + 1])
+
+    def before_end(self) -> None:
+        """Nothing has been carried."""
+
+    def too_much(self) -> Flag | None:
+        return self.build.emit("asr", self.mask, comment="X too much, as X^2 less, if e is not negative")
+
+    def complete(self, top: Virtual, of_d: Virtual) -> Flag | None:
+        """Add e' where d is negative; from the top X^2 goes off if d is negative or e is not."""
+        build = self.build
+        build.emit("or", self.mask, of_d)
+        self.count(top, self.corrected("carry", of_d))
+        return build.emit("sbc", top, self.zero, takes=build.emit("lsr", self.mask), comment="from -1 to 2")
+
+    def take_back(self, limb: Virtual) -> None:
+        """It is in a register."""
+
+
+class InFrame(Signed):
+    """e is b_hi - b_lo; d' and e' wait in a frame, d' e' is added, and d' subtracted from the upper half at the end."""
+
+    def __init__(self, build: Builder, plan: Plan, site: Site) -> None:
+        super().__init__(build, plan, site)
+        self.waiting = self.of_e = Waiting(build, together=self.half > ROOMY)
+        self.less = Chain(build, "borrow", self.zero)
+
+    def put_aside(self, limb: Virtual, column: int) -> None:
+        """Lest it is in the way of pairs."""
+        self.build.memory("store", limb, self.place(column))
+        self.build.mark("forget", limb)
+
+    def order(self, low: list[Virtual], high: list[Virtual]) -> tuple[list[Virtual], list[Virtual]]:
+        return high, low
+
+    def rooms(self) -> list[Memory]:
+        """None but the frame."""
+        return []
+
+    def e_formed(self) -> None:
+        self.push(self.e, 0)
+
+    def d_formed(self) -> None:
+        self.push(self.d, self.half)
+
+    def push(self, limbs: list[Virtual], depth: int) -> None:
+        """Let limbs wait on the stack, `depth` limbs of which are in use."""
+        for at, limb in enumerate(reversed(limbs), depth):
+            where = Memory(PUSHED, at)
+            self.build.mark("room", limb, where)
+            self.build.memory("store", limb, where)
+
+    def before_middle(self) -> None:
+        self.build.mark("look")
+
+    def leaf_of_middle(self, plan: Plan) -> Leaf:
+        return Leaf(plan, self.build, self.d, self.e, out=self.take_middle, zero=self.zero)
+
+    def after_row(self, row: int) -> None:
+        """After the last one subtract d' where e is negative."""
+        if row + 1 != self.half:
+            return
+        self.mask = self.of_e.first()
+        self.build.mark("unwind")
+        limbs = [self.leaf.limbs.get(column) or self.middle[column] for column in range(self.half, 2 * self.half)]
+        self.less.run(limbs, lambda index: self.masked(self.d[index], self.mask), range(self.half))
+
+    def before_end(self) -> None:
+        self.borrowed = self.counted("borrowed", self.less.carry)
+
+    def too_much(self) -> Flag | None:
+        """Nothing."""
+        return None
+
+    def complete(self, top: Virtual, of_d: Virtual) -> Flag | None:
+        """Subtract e' where d is negative; from the top what has been borrowed."""
+        build = self.build
+        build.emit("and", self.mask, of_d)
+        build.emit("sub", top, self.mask, comment="1 if both are negative")
+        carry = self.corrected("borrow", of_d)
+        return build.emit("sbc", top, self.borrowed, takes=carry, comment="from -1 to 2")
+
+    def take_back(self, limb: Virtual) -> None:
+        """From the frame."""
+        self.build.mark("forget", limb)
+        self.own(limb)
