@@ -9,7 +9,7 @@ ways at once.  What goes to a function on registers, or comes from one, has its 
 from __future__ import annotations
 
 import operator
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -283,6 +283,7 @@ def verify(before: Function, after: Function) -> None:
     anyone = {SPILLED, *(op.args[0] for op in before.ops if op.insn == "nearby")}  # buffers where any limb may wait
     holds: dict[str, Held] = {}
     stored: dict[Arg, Held] = {}  # variables in memory
+    copies: dict[Arg, list[Arg]] = defaultdict(list)  # where a variable has been stored
     spoiled: set[Arg] = set()  # homes that another limb waits in
     rest = deque(before.ops)
     for op in after.ops:
@@ -291,12 +292,17 @@ def verify(before: Function, after: Function) -> None:
             for virtual, register in zip(original.args, op.args, strict=True):
                 if isinstance(virtual, Virtual) and virtual in original.writes:
                     holds[str(register)] = (virtual,)
-                    stored = {place: other for place, other in stored.items() if virtual not in other}
+                    outdated = [place for place in copies.pop(virtual, ()) if virtual in stored.get(place, ())]
+                    for place in outdated:
+                        del stored[place]
             if op.insn == "store" and isinstance(original.args[0], Virtual):
                 stored[original.args[1]] = (original.args[0],)
+                copies[original.args[0]].append(original.args[1])
                 spoiled.discard(original.args[1])
         elif op.insn == "store" and (op.args[1] in rooms or _base(op) in anyone):
-            stored[op.args[1]] = holds[str(op.args[0])]
+            stored[op.args[1]] = held = holds[str(op.args[0])]
+            for each in held:
+                copies[each].append(op.args[1])
             spoiled.add(op.args[1])
         elif op.insn == "move":
             holds[str(op.args[0])] = holds[str(op.args[1])]
