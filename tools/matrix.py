@@ -28,6 +28,7 @@ import figures
 import journal
 import observe
 import sources
+from observe import Seen
 
 from sqgen import check, emit, kernel, methods
 from sqgen.compile import Compiled
@@ -88,13 +89,13 @@ def jobs(names: Sequence[str]) -> Iterator[Job]:
 @dataclass
 class Known:
     """Of kernels that go together: those that were made, with their manifests, by all that matters in a core; proofs of
-    code; what is wrong with a code, by its sum, what matters in the core, and what is promised of it; the same where r
-    overlaps an operand, which cycles do not matter to."""
+    code; runs of a code, by its sum and what matters to them in the core, which cycles do not; what is wrong with it
+    where r overlaps an operand, by what is promised, too."""
 
     compiled: dict[tuple[str, int | None], Sequence[Compiled]] = field(default_factory=dict)
     made: dict[str, tuple[Kernel, Mapping[str, Any]]] = field(default_factory=dict)
     verdicts: dict[tuple[bytes, str], Verdict] = field(default_factory=dict)
-    seen: dict[tuple[str, ...], Sequence[str]] = field(default_factory=dict)
+    seen: dict[tuple[str, str], Sequence[Seen]] = field(default_factory=dict)
     overlapping: dict[tuple[str, ...], Sequence[str]] = field(default_factory=dict)
 
     def make(self, wanted: Spec) -> tuple[Kernel, Mapping[str, Any]]:
@@ -125,17 +126,17 @@ class Known:
 
     def faults(self, made: Kernel, manifest: Mapping[str, Any]) -> tuple[int, Sequence[str]]:
         """How many traces were compared, and where the kernel does not do what its manifest says."""
-        code = made.compiled.image, made.spec.contract, made.spec.core, manifest
-        core = replace(made.spec.core, name="", without=(), answers="", max_bits=0)
+        code = made.compiled.image, made.spec.contract, made.spec.core
         small = made.spec.bits <= LARGE
-        placed = made.sha256, repr(replace(core, timing="")), repr(manifest["aliasing"])
-        if placed not in self.overlapping:
-            self.overlapping[placed] = list(observe.overlaps(*code, observe.OVERLAPS if small else FEWER))
-        same = (made.sha256, repr(core), repr([manifest[name] for name in observe.PROMISES]))
+        same = made.sha256, kind(replace(made.spec.core, answers="", timing=""))
         traces = 0 if same in self.seen else TRACES if small else FEWER
         if traces:
-            self.seen[same] = list(dict.fromkeys(observe.alone(*code, traces)))
-        return traces, [*self.seen[same], *self.overlapping[placed]]
+            self.seen[same] = observe.alone(*code, traces)
+        placed = *same, repr(manifest["aliasing"])
+        if placed not in self.overlapping:
+            self.overlapping[placed] = list(observe.overlaps(*code, manifest, observe.OVERLAPS if small else FEWER))
+        unlike = observe.unlike(self.seen[same], *code, manifest)
+        return traces, [*dict.fromkeys(unlike), *self.overlapping[placed]]
 
 
 def kind(core: Core) -> str:

@@ -15,8 +15,8 @@ from sqgen.contract import Contract
 from sqgen.interpret import GAP, STACK, Before, Machine, Run, harm, operands
 from sqgen.oracles.interpreter_judge import followed
 from sqgen.table import Core, Isa
+from sqgen.timing import price
 
-PROMISES = ("clobbers", "stack", "cycles", "branches", "aliasing")  # what is looked at of a manifest
 OVERLAPS = 8  # promised displacements that are tried of each operand, beside the ends of what is promised and 0
 
 
@@ -60,13 +60,12 @@ class Scene(Run):
 @dataclass(frozen=True)
 class Seen:
     """One run: what is wrong with it, "" if nothing; instructions executed and addresses touched, in order; registers
-    that hold something else than before; cycles; bytes of stack."""
+    that hold something else than before; bytes of stack."""
 
     problem: str
     path: tuple[int, ...]
     accesses: tuple[tuple[str, int], ...]
     changed: frozenset[str]
-    cycles: int
     stack: int
 
 
@@ -82,15 +81,13 @@ def run(
     before = Before.of(scene)
     problem, path = followed(machine, image, 0)
     if problem:
-        return Seen(problem, path, tuple(machine.accesses), frozenset(), 0, 0)
+        return Seen(problem, path, tuple(machine.accesses), frozenset(), 0)
     changed = frozenset(
         name for name in isa.registers if machine.slots[isa.slots[name]] != before.slots[isa.slots[name]]
     )
     own = [at for _, at in machine.accesses if _stack(scene, at)]
     problem = strayed(scene, before.top) or harm(scene, before, values)
-    return Seen(
-        problem, path, tuple(machine.accesses), changed, machine.cycles, before.top - min(own, default=before.top)
-    )
+    return Seen(problem, path, tuple(machine.accesses), changed, before.top - min(own, default=before.top))
 
 
 def junk(scene: Run, seed: int) -> None:
@@ -144,31 +141,40 @@ def describe(scene: Run, address: int, top: int) -> str:
 
 def faults(image: bytes, contract: Contract, core: Core, manifest: Mapping[str, Any], runs: int) -> Iterator[str]:
     """Where the kernel does not do what its manifest says, or what none may do."""
-    yield from alone(image, contract, core, manifest, runs)
+    yield from unlike(alone(image, contract, core, runs), image, contract, core, manifest)
     yield from overlaps(image, contract, core, manifest, OVERLAPS)
 
 
-def alone(image: bytes, contract: Contract, core: Core, manifest: Mapping[str, Any], runs: int) -> Iterator[str]:
-    """The same, where r overlaps no operand."""
-    first: Seen | None = None
-    for number, values in enumerate(operands(contract, runs)):
-        seen = run(image, contract, core, values, seed=number, shift={})
-        first = first or seen
-        yield from one(seen, first, manifest)
+def alone(image: bytes, contract: Contract, core: Core, runs: int) -> Sequence[Seen]:
+    """So many runs with other operands, where r overlaps none: the same on cores that differ in cycles alone."""
+    return [
+        run(image, contract, core, values, seed=number, shift={})
+        for number, values in enumerate(operands(contract, runs))
+    ]
 
 
-def one(seen: Seen, first: Seen, manifest: Mapping[str, Any]) -> Iterator[str]:
-    """The same of one run, and of it beside the first one, whose operands were others."""
-    if seen.problem:
-        yield seen.problem
-        return
+def unlike(
+    runs: Sequence[Seen], image: bytes, contract: Contract, core: Core, manifest: Mapping[str, Any]
+) -> Iterator[str]:
+    """What the manifest does not say of these runs on a core."""
+    paths = {seen.path for seen in runs if not seen.problem}
+    cycles = {path: price(contract.isa, core, image, path).call for path in paths}
+    for seen in runs:
+        if seen.problem:
+            yield seen.problem
+        else:
+            yield from one(seen, runs[0], cycles[seen.path], manifest)
+
+
+def one(seen: Seen, first: Seen, cycles: int, manifest: Mapping[str, Any]) -> Iterator[str]:
+    """The same of one run, which takes so many cycles, and of it beside the first one, whose operands were others."""
     kept = sorted(seen.changed - set(manifest["clobbers"]))
     if kept:
         yield f"it changes {kept[0]}, which the manifest does not name"
     if seen.stack != manifest["stack"]:
         yield f"it takes {seen.stack} bytes of stack, not {manifest['stack']}"
-    if seen.cycles != manifest["cycles"]["call"]:
-        yield f"it takes {seen.cycles} cycles, not {manifest['cycles']['call']}"
+    if cycles != manifest["cycles"]["call"]:
+        yield f"it takes {cycles} cycles, not {manifest['cycles']['call']}"
     if not manifest["branches"] and seen.path != first.path:
         yield "which instructions are executed depends on the operands"
     if seen.accesses != first.accesses:
