@@ -10,6 +10,7 @@ What is found are marks for the allocator: `forget` before an operation, and `re
 
 from __future__ import annotations
 
+import bisect
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -88,7 +89,9 @@ class Uses:
 
     def next(self, limb: Virtual, at: int) -> int:
         """The operation that wants a limb next, this one or one behind it."""
-        return next((place for place in self.wanted[limb] if place >= at), NEVER)
+        places = self.wanted[limb]
+        first = bisect.bisect_left(places, at)
+        return places[first] if first < len(places) else NEVER
 
 
 class Stays:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import inspect
 import itertools
 import pkgutil
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from random import Random
 from types import MappingProxyType
 from typing import Protocol, cast
@@ -88,8 +90,12 @@ class Method(Protocol):
 
 def names(op: str | None = None) -> list[str]:
     """Names of all methods, or of those made for `op`."""
-    found = sorted(info.name.replace("_", "-") for info in pkgutil.iter_modules([str(folder("schedules"))]))
-    return [name for name in found if op is None or op in method(name).OPS]
+    return [name for name in _schedules(folder("schedules")) if op is None or op in method(name).OPS]
+
+
+@functools.cache
+def _schedules(where: Path) -> Sequence[str]:
+    return sorted(info.name.replace("_", "-") for info in pkgutil.iter_modules([str(where)]))
 
 
 def method(name: str) -> Method:
