@@ -18,9 +18,12 @@ from conftest import assemble_text, contract, core, kernel
 from sqgen import check, emit, methods
 from sqgen import kernel as kernels
 from sqgen.errors import UserError
+from sqgen.interpret import operands
 from sqgen.kernel import Kernel
+from sqgen.oracles.interpreter_judge import followed
 from sqgen.prove import prove
 from sqgen.spec import spec
+from sqgen.timing import price
 
 RUNS = 8
 # X points into r, as far in as the lowest bits of a say.
@@ -156,3 +159,15 @@ def test_kernels_do_what_their_manifests_say(which: tuple[str, int, str, str, st
     one = made(*which)
     asked = one.spec
     assert list(observe.faults(one.compiled.image, asked.contract, asked.core, emit.manifest(one), RUNS)) == []
+
+
+@pytest.mark.parametrize("which", KERNELS, ids=lambda each: "-".join(map(str, each)))
+def test_the_interpreter_counts_what_the_path_costs(which: tuple[str, int, str, str, str]) -> None:
+    """The runs of a code are made on one core (`matrix`); on others their paths are priced."""
+    one = made(*which)
+    asked, image = one.spec, one.compiled.image
+    scene = observe.Scene(asked.contract, asked.core, {})
+    scene.start(next(iter(operands(asked.contract, 1))))
+    problem, path = followed(scene.machine, image, 0)
+    cost = price(asked.contract.isa, asked.core, image, path).call
+    assert not problem and scene.machine.cycles == cost == emit.manifest(one)["cycles"]["call"]
