@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import signal
 import subprocess
 import tempfile
 from pathlib import Path
@@ -36,6 +37,11 @@ def missing(message: str) -> None:
     if os.environ.get("CI"):
         pytest.fail(message)
     pytest.skip(message)
+
+
+def pytest_configure() -> None:
+    """Programs that tests start can be interrupted, even if the tests are a script's job in background."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
