@@ -158,6 +158,8 @@ def test_kernels_of_one_instruction_set_do_not_rest_on_the_files_of_another() ->
     assert {"sqgen/compile.py", "sqgen/allocate.py", "sqgen/measure.py", "sqgen/cover.py", "sqgen/table.py"} <= code
     assert not {"sqgen/prove.py", "sqgen/walk.py", "sqgen/emit.py", "isa/arm_anneal.py"} & code
     assert {"sqgen/prove.py", "sqgen/oracles/simavr_driver.c", "templates/avr/kernel.S.j2"} <= kernels - code
+    assert {"sqgen/emit.py", "sqgen/oracles/qemu_avr.py", "tools/observe.py"} <= kernels
+    assert not {"sqgen/tune.py", "sqgen/workers.py", "sqgen/cli.py"} & kernels
     others = ("isa/arm", "isa/msp430", "schedules/answers/arm", "schedules/answers/msp430", "templates/arm")
     assert code < kernels and not [path for path in kernels if path.startswith(others)]
 
@@ -170,6 +172,18 @@ def test_all_that_is_loaded_to_make_code_is_what_it_rests_on(name: str) -> None:
     loaded = {Path(path).resolve() for path in done.stdout.decode().split() if not path.endswith("__init__.py")}
     proof = sources.closure(sources.modules(["prove"]))
     assert TOP / "sqgen" / "compile.py" in loaded and loaded <= {*sources.of_code(name), *proof}
+
+
+@pytest.mark.parametrize("name", isa_names())
+def test_all_that_is_loaded_for_the_matrix_is_what_it_rests_on(name: str) -> None:
+    job = f"next(job for job in matrix.jobs([{name!r}]) if job.bits == 32 and job.op == 'sqr')"
+    program = f"import sys; sys.path.insert(0, 'tools'); import matrix; print(matrix.together([{job}])[0]['verdict'])"
+    program += "; print(*(m.__file__ for n, m in sys.modules.items() if n.startswith('sqgen.')))"
+    done = subprocess.run([sys.executable, "-c", program], cwd=TOP, capture_output=True, check=True)
+    verdict, *files = done.stdout.decode().split()
+    loaded = {Path(path).resolve() for path in files if not path.endswith("__init__.py")}
+    beside = set(sources.modules(["workers", "progress"]))  # which know no kernel
+    assert verdict == matrix.RIGHT and loaded <= {*sources.of_kernels(name), *beside}
 
 
 def test_the_tests_say_how_many_bad_inputs_they_tried(tmp_path: Path) -> None:

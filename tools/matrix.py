@@ -203,7 +203,7 @@ def room(job: Job) -> float:
 
 def version(name: str) -> str:
     """Of all that decides on the outcomes of an instruction set."""
-    return sources.digest([*sources.of_kernels(name), *sources.tools(["matrix", "observe"])])
+    return sources.digest(sources.of_kernels(name))
 
 
 def done(file: Path, version: str) -> dict[Job, Outcome]:

@@ -54,9 +54,10 @@ def of_code(isa: str) -> list[Path]:
 
 
 def of_kernels(isa: str) -> list[Path]:
-    """All that decides on kernels and on what is said of them."""
+    """All that decides on kernels, on what is said of them, and on what the matrix sees of them."""
     templates = (path for folder in (".", isa) for path in TOP.glob(f"templates/{folder}/*.j2"))
-    return sorted({*of_code(isa), *TOP.glob("sqgen/**/*.py"), *TOP.glob("sqgen/**/*.c"), *templates})
+    seen = closure([*tools(["matrix", "observe"]), *TOP.glob("sqgen/oracles/*.py")])
+    return sorted({*of_code(isa), *seen, *TOP.glob("sqgen/oracles/*.c"), *templates})
 
 
 def answers(isa: str) -> list[Path]:
