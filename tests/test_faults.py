@@ -292,6 +292,33 @@ def test_ctrl_c_ends_a_search_and_its_workers_at_once(checkout: Path, tmp_path: 
     assert texts(tmp_path / "work") == was
 
 
+def test_a_script_s_job_in_background_goes_on_at_ctrl_c(tmp_path: Path) -> None:
+    process = background(tmp_path)
+    os.killpg(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (Exit.OK, "") and out
+
+
+def test_where_a_worker_is_killed_one_line_says_so(tmp_path: Path) -> None:
+    process = background(tmp_path)
+    os.kill(_children(process.pid)[0], signal.SIGKILL)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (Exit.UNPROVED, "")
+    assert re.fullmatch("Error: a process at work was killed, most likely for want of memory; .*\n", err)
+    assert tree(tmp_path) == {}
+
+
+def background(folder: Path) -> subprocess.Popen[str]:
+    """A search of some seconds as shells start jobs in background, when its workers are there."""
+    line = ["sh", "-c", f"trap '' INT; exec {SQGEN} {SMALL} --search 4"]
+    process = subprocess.Popen(
+        line, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    _waited(functools.partial(_children, process.pid))
+    time.sleep(0.5)
+    return process
+
+
 def _children(pid: int) -> list[int]:
     return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
