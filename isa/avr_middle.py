@@ -6,8 +6,11 @@ Sources: research/avr_kernels.md, section 7, patterns 1 to 6.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
 from sqgen.code import PUSHED, Builder, Flag, Memory, Virtual
-from sqgen.plan import Plan, Recombine
+from sqgen.plan import Plan, Recombine, Run, Step
 
 from .avr_karatsuba import Chain
 from .avr_leaf import Leaf
@@ -29,7 +32,8 @@ class InRegisters(Signed):
     The highest limb of row i, column by column the first one that the sum lacks, begins with limb i of d' if e is
     negative, else with all ones: that is X (e_mask & d'), or else X^2 - X too much, which goes off at the end.  So no
     row borrows from what is above it: with the rows up to i, d_i their factor and B = 2^(limb bits * (i + 1)), the sum
-    is U - d_i e or U - d_i e + X B - X, and neither is negative or reaches X B.  Each limb of d' is free after its row.
+    is U - d_i e or U - d_i e + X B - X, and neither is negative or reaches X B.  No row after the i-th needs limb i of
+    d', so that the highest limb of that row begins in its register, in the run that comes last.
     """
 
     def __init__(self, build: Builder, plan: Plan, site: Site) -> None:
@@ -59,12 +63,12 @@ class InRegisters(Signed):
 
     def leaf_of_middle(self, plan: Plan) -> Leaf:
         self.own(self.d[0])
-        return Leaf(plan, self.build, self.d, self.e, out=self.take_middle, zero=self.zero, begin=self.begin)
+        rows = replace(plan, steps=tuple(tops_last(plan.steps)))
+        return Leaf(rows, self.build, self.d, self.e, out=self.take_middle, zero=self.zero, begin=self.begin)
 
     def begin(self, column: int) -> Virtual:
-        """What the highest limb of a row begins with; MOV and OR leave the carry as it is."""
-        limb = self.build.limb("x")
-        self.build.emit("mov", limb, self.d[column - self.half])
+        """What the highest limb of a row begins with, where its factor was; OR leaves the carry as it is."""
+        limb = self.d[column - self.half]
         self.build.emit("or", limb, self.mask)
         return limb
 
@@ -156,3 +160,15 @@ class InFrame(Signed):
         """From the frame."""
         self.build.mark("forget", limb)
         self.own(limb)
+
+
+def tops_last(steps: Sequence[Step]) -> Iterator[Step]:
+    """The steps of a product by rows, in each row the run that ends highest last."""
+    waiting: list[Run] = []
+    for step in steps:
+        if isinstance(step, Run):
+            waiting.append(step)
+            continue
+        yield from sorted(waiting, key=lambda run: run.cells[-1].column)
+        waiting = []
+        yield step

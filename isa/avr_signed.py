@@ -31,7 +31,7 @@ from .avr_tape import Waiting
 
 BOTH = 5  # limbs of a half where both differences wait while H is formed, d in memory, and no operand is read again
 ROOMY = 4  # limbs of a half where there are registers for all
-SPARE = 3  # registers left free when the middle begins: fewer moves than where every limb waits in a register
+SPARE = 4
 
 
 @dataclass(frozen=True)
@@ -257,9 +257,9 @@ class Signed(abc.ABC):
         """The lowest limb after a row, after the last one with all limbs above it; those of the upper half stay."""
         for column, limb in enumerate(self.variables(limbs), first):
             self.middle[column] = limb
-        self.after_row(first - self.first_of_last)
         if first < self.half:
             self.final(self.half + first, [self.middle[first]])
+        self.after_row(first - self.first_of_last)
 
     @abc.abstractmethod
     def after_row(self, row: int) -> None:
