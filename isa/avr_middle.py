@@ -47,9 +47,9 @@ class InRegisters(Signed):
     def order(self, low: list[Virtual], high: list[Virtual]) -> tuple[list[Virtual], list[Virtual]]:
         return low, high
 
-    def rooms(self) -> list[Memory]:
-        """Where the limbs of the middle will be stored."""
-        return [self.place(self.half + index) for index in range(self.half)]
+    def rooms(self) -> Sequence[int]:
+        """Those of the middle."""
+        return range(self.half, 2 * self.half)
 
     def e_formed(self) -> None:
         self.mask = self.of_e.first()
@@ -109,9 +109,9 @@ class InFrame(Signed):
     def order(self, low: list[Virtual], high: list[Virtual]) -> tuple[list[Virtual], list[Virtual]]:
         return high, low
 
-    def rooms(self) -> list[Memory]:
+    def rooms(self) -> Sequence[int]:
         """None but the frame."""
-        return []
+        return ()
 
     def e_formed(self) -> None:
         self.push(self.e, 0)

@@ -1,17 +1,19 @@
 """Two levels of Karatsuba multiplication on AVR in one piece: the three products in place, M first and L last.
 
 |a_lo - a_hi| and |b_lo - b_hi| stay in registers as far as there are some; the others wait where the result will be.
-M goes to a frame on the stack, from where POP takes it when the sums are formed.  The upper half of L is not stored at
-all: it is in registers when the sums begin.
+M goes to the stack, from where POP takes it when the sums are formed; its lower half stays where the result will be, if
+L needs no place there.  The upper half of L is not stored at all: it is in registers when the sums begin.
 
 Source: research/avr_kernels.md, patterns 13 and 14, and section 7.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import abc
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
-from sqgen.code import Builder, Memory, Virtual
+from sqgen.code import Builder, Flag, Memory, Virtual
 from sqgen.plan import Block, Difference, Part, Plan, Recombine
 
 from .avr_address import reserve, stack_pointer_to
@@ -27,26 +29,29 @@ from .avr_unrolled import Unrolled
 FRAME = "m"  # M, from the stack pointer upwards: the pointers of the operands, the sign of M, M
 OPERANDS = {"a": "Y", "b": "X"}  # their pointers
 ON_Y, ON_X, ABOVE = 1, 3, 5  # bytes from the stack pointer to where they are and to the sign
+FEW = 10  # limbs of a half, at most, whose products have the sums of their upper halves in registers
 
 
-class Nested:
-    """Forms the plan's product; `registers` are there for limbs beside the pointers."""
+def nested(build: Builder, plan: Plan, registers: int) -> Nested:
+    """What forms the plan's product, with so many `registers` for limbs beside the pointers."""
+    (last,) = (step for step in plan.steps if isinstance(step, Recombine))
+    return (InResult if last.half <= FEW else OnStack)(build, plan, registers, last.half)
 
-    def __init__(self, build: Builder, plan: Plan, registers: int) -> None:
-        self.build, self.plan, self.registers = build, plan, registers
+
+class Nested(abc.ABC):
+    """Forms the plan's product; what is not said here is where M, its sign and the pointers of the operands wait."""
+
+    def __init__(self, build: Builder, plan: Plan, registers: int, half: int) -> None:
+        self.build, self.plan, self.registers, self.half = build, plan, registers, half
         a, b = operands(build, plan)
         self.vectors = {"a": a, "b": b}
-        self.sign: Virtual | None = None
+        self.mask: Virtual | None = None  # the sign of the differences
         self.upper: Sequence[Virtual] = ()  # of L
         self.highest: Sequence[Virtual] = ()  # limbs of the product, which are left in registers too
 
     def all_steps(self) -> None:
         """Step by step."""
-        (last,) = (step for step in self.plan.steps if isinstance(step, Recombine))
-        self.half = last.half
-        self.build.raw(reserve(2 * last.half + 1))
-        for register in reversed((*POINTERS["Y"], *POINTERS["X"])):
-            self.build.emit("push", register)
+        self.begin()
         self.zero = clear(self.build, "zero")
         for step in self.plan.steps:
             match step:
@@ -58,6 +63,10 @@ class Nested:
                     self.part(step)
                 case Recombine():
                     self.recombine(step)
+
+    @abc.abstractmethod
+    def begin(self) -> None:
+        """The pointers of the operands are put aside."""
 
     def difference(self, step: Difference) -> None:
         """|low - high| of an operand."""
@@ -77,12 +86,16 @@ class Nested:
             borrow.run([limb], subtrahend, [index])
         mask = as_mask(build, "sign", borrow.carry)
         negate(build, limbs, mask, Chain(build, "borrow", self.zero), range(len(limbs)))
-        for index, limb in enumerate(limbs):
-            build.mark("room", limb, Memory("r", len(self.vectors["d"]) + index if step.into.name == "e" else index))
+        for index, column in self.rooms(step.into.name):
+            build.mark("room", limbs[index], Memory("r", column))
         self.vectors[step.into.name] = limbs
-        if self.sign:
-            build.emit("eor", mask, self.sign, comment="all ones if M is to be added")
-        self.sign = mask
+        if self.mask:
+            build.emit("eor", mask, self.mask, comment="all ones if M is to be added")
+        self.mask = mask
+
+    @abc.abstractmethod
+    def rooms(self, name: str) -> Iterator[tuple[int, int]]:
+        """(limb, column of the result where it may wait) for a difference, d or e."""
 
     def part(self, step: Part) -> None:
         """A product."""
@@ -90,28 +103,30 @@ class Nested:
             self.middle(step)
         elif step.into.first:
             self.formed(step, Site(self.factors(step), "r", step.into.first, self.zero, OPERANDS, "H"))
-            for pointer in ("Y", "X"):
-                self.build.mark("retake", *POINTERS[pointer])
-                self.pop(pointer)
-            self.point()
+            self.retake()
+            self.take_pointers()
         else:
-            self.upper = self.formed(step, Site(self.factors(step), "r", 0, self.zero, OPERANDS, "L", kept=True))
+            self.upper = self.formed(step, self.site_of_low(step))
+            return
+        for base, pointer in OPERANDS.items():
+            self.build.mark("point", pointer, Memory(base, 0))
 
+    def retake(self) -> None:
+        """Nothing else is in the pointers from here on."""
+        for pointer in OPERANDS.values():
+            self.build.mark("retake", *POINTERS[pointer])
+
+    @abc.abstractmethod
     def middle(self, step: Part) -> None:
-        """M, to the frame; then the pointers of the operands are read from the stack, and stay there."""
-        build = self.build
-        build.mark("release", *POINTERS["X"])
-        build.raw(stack_pointer_to("Y"))
-        build.mark("point", "Y", Memory(FRAME, -1 - ABOVE))
-        assert self.sign
-        build.memory("store", self.sign, Memory(FRAME, -1))
-        self.formed(step, Site(self.factors(step), FRAME, 0, self.zero, {"a": "Z"}, "M", needed=True))
-        build.mark("retake", *POINTERS["Z"])
-        self.pop("Z")
-        build.mark("retake", *POINTERS["X"])
-        load_pointer(build, "X", ON_X, 0)
-        load_pointer(build, "Y", ON_Y, 0)
-        self.point()
+        """M; the pointers of the operands are where these begin afterwards."""
+
+    @abc.abstractmethod
+    def take_pointers(self) -> None:
+        """The pointers of the operands again, for L."""
+
+    def site_of_low(self, step: Part) -> Site:
+        """Where L is formed."""
+        return Site(self.factors(step), "r", 0, self.zero, OPERANDS, "L", kept=True)
 
     def formed(self, step: Part, site: Site) -> list[Virtual]:
         """A product; the limbs of it that are kept."""
@@ -125,24 +140,109 @@ class Nested:
         )
         return left, right
 
-    def point(self) -> None:
-        """Both pointers are where the operands begin."""
-        for base, pointer in OPERANDS.items():
-            self.build.mark("point", pointer, Memory(base, 0))
+    def recombine(self, step: Recombine) -> None:
+        """L + H - M or, with a negative M, L + H + M."""
+        for limb in self.upper:
+            self.build.mark("own", limb)
+        halves = (step.half, self.plan.limbs - step.half)
+        free = self.registers + sum(len(POINTERS[pointer]) for pointer in OPERANDS.values())
+        upper = dict(enumerate(self.upper))
+        last = Unrolled(self.build, halves, free, sign=self.sign(), upper=upper, stored=self.stored)
+        last.all_steps()
+        self.highest = last.highest()
+
+    stored = False  # whether the lower half of M is where the result will be
+
+    @abc.abstractmethod
+    def sign(self) -> Virtual:
+        """The sign of M as a mask."""
+
+
+class OnStack(Nested):
+    """M, its sign and the pointers are in a frame on the stack."""
+
+    def begin(self) -> None:
+        self.build.raw(reserve(2 * self.half + 1))
+        for register in reversed((*POINTERS["Y"], *POINTERS["X"])):
+            self.build.emit("push", register)
+
+    def rooms(self, name: str) -> Iterator[tuple[int, int]]:
+        """Side by side from the first column on."""
+        first = 0 if name == "d" else self.half
+        return ((index, first + index) for index in range(self.half))
+
+    def middle(self, step: Part) -> None:
+        build = self.build
+        build.mark("release", *POINTERS["X"])
+        build.raw(stack_pointer_to("Y"))
+        build.mark("point", "Y", Memory(FRAME, -1 - ABOVE))
+        assert self.mask
+        build.memory("store", self.mask, Memory(FRAME, -1))
+        self.formed(step, Site(self.factors(step), FRAME, 0, self.zero, {"a": "Z"}, "M", needed=True))
+        build.mark("retake", *POINTERS["Z"])
+        self.pop("Z")
+        build.mark("retake", *POINTERS["X"])
+        load_pointer(build, "X", ON_X, 0)
+        load_pointer(build, "Y", ON_Y, 0)
+
+    def take_pointers(self) -> None:
+        for pointer in ("Y", "X"):
+            self.pop(pointer)
 
     def pop(self, pointer: str) -> None:
         """Take a pointer from the stack."""
         for register in POINTERS[pointer]:
             self.build.emit("pop", register)
 
-    def recombine(self, step: Recombine) -> None:
-        """L + H - M or, with a negative M, L + H + M."""
-        for limb in self.upper:
-            self.build.mark("own", limb)
+    def sign(self) -> Virtual:
         sign = self.build.limb("sign")
         self.build.emit("pop", sign)
-        halves = (step.half, self.plan.limbs - step.half)
-        free = self.registers + sum(len(POINTERS[pointer]) for pointer in OPERANDS.values())
-        last = Unrolled(self.build, halves, free, sign=sign, upper=dict(enumerate(self.upper)))
-        last.all_steps()
-        self.highest = last.highest()
+        return sign
+
+
+class InResult(Nested):
+    """The upper half of M is on the stack, its lower one where the result will be: L has the sum of its own upper half
+    in registers, and needs no place for it.  The pointers are where L will be, the sign of M is in flag T."""
+
+    stored = True
+    negative: Flag | None = None
+
+    def begin(self) -> None:
+        self.pointers("store")
+
+    def pointers(self, name: str) -> None:
+        """Store or load them."""
+        registers = [register for pointer in OPERANDS.values() for register in POINTERS[pointer]]
+        for column, register in enumerate(registers):
+            self.build.memory(name, register, Memory("r", column))
+
+    def rooms(self, name: str) -> Iterator[tuple[int, int]]:
+        """All limbs of d, and the upper ones of e, as many as there are columns beside the pointers and M."""
+        pointers = sum(len(POINTERS[pointer]) for pointer in OPERANDS.values())
+        columns = [*range(pointers, self.half), *range(3 * self.half, 2 * self.plan.limbs)]
+        if name == "d":
+            return zip(range(self.half), columns, strict=False)
+        return zip(reversed(range(self.half)), columns[self.half :], strict=False)
+
+    def middle(self, step: Part) -> None:
+        assert self.mask
+        self.negative = self.build.emit("bst", self.mask, 0, comment="the sign of M")
+        for pointer in OPERANDS.values():
+            self.build.mark("release", *POINTERS[pointer])
+        site = Site(self.factors(step), "r", self.half, self.zero, {}, "M", kept=True)
+        for limb in reversed(self.formed(step, site)):
+            self.build.emit("push", limb)
+        self.retake()
+        self.pointers("load")
+
+    def take_pointers(self) -> None:
+        self.pointers("load")
+
+    def site_of_low(self, step: Part) -> Site:
+        return replace(super().site_of_low(step), columns=self.half)
+
+    def sign(self) -> Virtual:
+        sign = clear(self.build, "sign")
+        self.build.emit("bld", sign, 0, takes=self.negative)
+        self.build.emit("neg", sign)
+        return sign

@@ -20,7 +20,7 @@ from .avr_karatsuba import COUNTER, Buffer, Source, limbs_of, resident_differenc
 from .avr_leaf import Leaf, operands, store
 from .avr_level import Level, left, load_pointer
 from .avr_middle import in_place
-from .avr_nested import Nested
+from .avr_nested import nested
 from .avr_registers import HIGH, POINTERS, pointers, pool
 from .avr_runs import clear
 from .avr_signed import Site
@@ -86,9 +86,9 @@ class Module:
                     )
                 return InPlace(self, build, plan).all_steps()
             elif any(any(part.plan.parts()) for part in parts):
-                nested = Nested(build, plan, len(self.registers(plan)))
-                nested.all_steps()
-                return nested.highest
+                both = nested(build, plan, len(self.registers(plan)))
+                both.all_steps()
+                return both.highest
             else:
                 site = Site(operands(build, plan), "r", 0, clear(build, "zero"), pointers(plan))
                 in_place(build, plan, site).all_steps()

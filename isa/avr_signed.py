@@ -39,7 +39,8 @@ class Site:
     """Where a product stands: its factors, the buffer and the column where it begins, and a limb that is zero; the
     `name` of one that is a part.
 
-    `kept`: the upper half of the product is not stored.  `free`: pointer registers that limbs may have as soon as the
+    `kept`: the upper half of the product is not stored.  `columns`: so many columns of the buffer are there for limbs
+    that wait, if not all of the product's.  `free`: pointer registers that limbs may have as soon as the
     last limb of b, or of a, is loaded; they are pushed before that if they are `needed` again.
     """
 
@@ -51,6 +52,7 @@ class Site:
     name: str = ""
     kept: bool = False
     needed: bool = False
+    columns: int | None = None
 
 
 class Signed(abc.ABC):
@@ -98,7 +100,7 @@ class Signed(abc.ABC):
         """Limbs of L: the lower half is final."""
         for index, limb in enumerate(self.variables(limbs), first):
             if index < self.half:
-                self.build.mark("room", limb, self.place(index))
+                self.room(limb, index)
                 self.build.memory("store", limb, self.place(index))
                 self.low.append(limb)
             else:
@@ -107,6 +109,11 @@ class Signed(abc.ABC):
     def place(self, column: int) -> Memory:
         """Where a limb of the product is stored."""
         return Memory(self.site.base, self.site.first + column)
+
+    def room(self, limb: Virtual, column: int) -> None:
+        """A limb may wait in the place of a column, if there is one."""
+        if self.site.columns is None or column < self.site.columns:
+            self.build.mark("room", limb, self.place(column))
 
     def final(self, column: int, limbs: Sequence[Virtual]) -> None:
         """Limbs of the product from a column on."""
@@ -142,7 +149,7 @@ class Signed(abc.ABC):
         """Limbs of V."""
         for index, limb in enumerate(self.variables(limbs), 2 * self.half + first):
             if index < self.top:
-                self.build.mark("room", limb, self.place(index))
+                self.room(limb, index)
                 if index < 3 * self.half - 1:
                     self.put_aside(limb, index)
             self.v.append(limb)
@@ -180,8 +187,8 @@ class Signed(abc.ABC):
         """The halves of b: what e' is, the first less the second."""
 
     @abc.abstractmethod
-    def rooms(self) -> list[Memory]:
-        """Where limbs of d' may wait, if anywhere."""
+    def rooms(self) -> Sequence[int]:
+        """The columns in whose places limbs of d' may wait, if any."""
 
     @abc.abstractmethod
     def e_formed(self) -> None:
@@ -192,7 +199,7 @@ class Signed(abc.ABC):
         """What becomes of d'."""
 
     def difference(
-        self, left: Sequence[Virtual], right: Sequence[Virtual], rooms: Sequence[Memory] = ()
+        self, left: Sequence[Virtual], right: Sequence[Virtual], rooms: Sequence[int] = ()
     ) -> tuple[list[Virtual], Flag | None]:
         """left - right, in the registers of `left`, and the borrow.  If it may wait in `rooms`, then `right` stays in
         registers as long as it is needed."""
@@ -205,7 +212,7 @@ class Signed(abc.ABC):
                 self.own(right[index])
             borrow.run([limb], lambda index: right[index] if index < len(right) else None, [index])
             if rooms:
-                self.build.mark("room", limb, rooms[index])
+                self.room(limb, rooms[index])
         return limbs, borrow.carry
 
     def release(self, base: str) -> None:

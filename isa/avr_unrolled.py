@@ -135,7 +135,7 @@ class Unrolled:
     free for limbs.  `sign` is a mask, all ones if M is to be added: M is then complemented, and one is borrowed first
     and given back above.  Without a mask M is `added` or not, by the same instructions but for ADC in the place of SBC.
     `lent` are the registers of SECOND's pointer if limbs may have them when it is not needed.  `upper` are the limbs of
-    B that are in registers, by index.
+    B that are in registers, by index.  Where B would be M's lower half may be `stored` then.
     """
 
     def __init__(
@@ -148,9 +148,10 @@ class Unrolled:
         added: bool = False,
         lent: Sequence[str] = (),
         upper: Mapping[int, Virtual] = MappingProxyType({}),
+        stored: bool = False,
     ) -> None:
         self.build, (self.half, self.rest) = build, halves
-        self.sign, self.lent = sign, lent
+        self.sign, self.lent, self.stored = sign, lent, stored
         self.second = "r" if reached(self.half) else SECOND
         self.names = {SUM: ADD, MORE: ADD, LESS: ADD if added else SUBTRACT}
         self.free = registers - 1 - (sign is not None)  # beside the tape
@@ -212,7 +213,9 @@ class Unrolled:
         if not self.short:
             self.put_away()
             near(self.build, SECOND, group[0], group[-1])
-        self.turns({MORE: lambda index: load(self.build, LOW, self.second, index), LESS: self.limb_of_m}, limbs, group)
+        self.turns(
+            {MORE: lambda index: load(self.build, LOW, self.second, index), LESS: self.lower_limb_of_m}, limbs, group
+        )
         store(self.build, self.half + group[0], limbs)
 
     def lower_waiting(self, indices: Sequence[int]) -> None:
@@ -230,7 +233,7 @@ class Unrolled:
             limbs: list[Virtual | str] = [*self.spare, *others]
             for limb, index in zip(limbs, group, strict=True):
                 load(build, limb, self.second, index)
-            self.turns({MORE: lambda index: self.waiting[index - self.aside], LESS: self.limb_of_m}, limbs, group)
+            self.turns({MORE: lambda index: self.waiting[index - self.aside], LESS: self.lower_limb_of_m}, limbs, group)
             store(build, self.half + group[0], limbs)
 
     def form_w(self, indices: Sequence[int]) -> list[Virtual]:
@@ -252,6 +255,15 @@ class Unrolled:
             indices,
         )
         return limbs
+
+    def lower_limb_of_m(self, index: int) -> Virtual | str:
+        """One of the lower half, complemented if the sign is all ones."""
+        if not self.stored:
+            return self.limb_of_m(index)
+        load(self.build, LOW, "r", self.half + index)
+        if self.sign:
+            self.build.emit("eor", LOW, self.sign)
+        return LOW
 
     def limb_of_m(self, index: int) -> str:
         return next_of_m(self.build, self.sign)
