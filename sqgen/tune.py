@@ -126,13 +126,13 @@ def widths(price: Price, limbs: int, parameter: Parameter, fixed: Given) -> Foun
 
 def number(price: Price, limbs: int, parameter: Parameter, fixed: Given) -> Found:
     """The best value found, for a parameter that is a number: all of them at first, then those near the last answer,
-    which `fixed` has, and the default, lest a local best be followed."""
+    which `fixed` has, and the default, lest a local best be followed.  None where all cost the same."""
     around = int(fixed.get(parameter.name, 0))
     tried = {around - 1, around, around + 1, int(parameter.standard(limbs))} if around else range(1, MOST_VALUES + 1)
-    cycles, value = min(
-        (price({**fixed, parameter.name: str(value)}), value) for value in tried if 1 <= value <= 2 * limbs
-    )
-    return cycles, {**fixed, parameter.name: str(value)}
+    found = [(price({**fixed, parameter.name: str(value)}), value) for value in tried if 1 <= value <= 2 * limbs]
+    cycles, value = min(found)
+    alike = len({each for each, _ in found}) == 1
+    return cycles, fixed if alike else {**fixed, parameter.name: str(value)}
 
 
 def tuned(limbs: int, method: str, before: Given, price: Price) -> Found:
