@@ -31,7 +31,7 @@ from .avr_tape import Waiting
 
 BOTH = 5  # limbs of a half where both differences wait while H is formed, d in memory, and no operand is read again
 ROOMY = 4  # limbs of a half where there are registers for all
-SPARE = 4
+SPARE = 4  # registers left free when the middle begins: fewer moves than where every limb waits in a register
 
 
 @dataclass(frozen=True)
