@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pytest
 from conftest import avr
 
@@ -54,11 +56,19 @@ def test_the_table_of_methods_shows_the_words() -> None:
 
 @pytest.mark.usefixtures("three_parameters")
 def test_the_search_changes_numbers_and_widths_and_leaves_words_alone() -> None:
-    cycles, found = tune.tuned(5, "sbd", {}, lambda given: tune.body(avr(), "sqr", 5, "sbd", given))
-    assert found.keys() == {"e", "block"}
-    assert cycles == tune.cost(avr(), "sqr", 5, "sbd", found)
-    single = [tune.cost(avr(), "sqr", 5, "sbd", {"block": str(width)}) or cycles for width in range(1, 10)]
-    assert cycles <= min(single)
+    cycles, found = tune.tuned(5, "sbd", {}, lambda given: body(given) + abs(int(given.get("e", 2)) - 3))
+    assert found.keys() == {"e", "block"} and found["e"] == "3"
+    assert cycles == body(found)
+    assert cycles <= min(body({"block": str(width)}) for width in range(1, 10))
+
+
+@pytest.mark.usefixtures("three_parameters")
+def test_a_number_that_changes_nothing_is_not_named() -> None:
+    assert tune.tuned(5, "sbd", {}, body)[1].keys() == {"block"}
+
+
+def body(given: Mapping[str, str]) -> int:
+    return tune.body(avr(), "sqr", 5, "sbd", dict(given))
 
 
 def test_a_method_for_products_squares_only_if_it_is_named() -> None:
