@@ -274,7 +274,10 @@ def test_check_of_a_source_says_what_the_assembler_says(refused: Callable[..., s
     (here / "two.S").write_text(source("f") + source("g"))
     assert "refuses 'bad.S'" in refused(Exit.FILE, "check bad.S --isa avr --bits 64")
     assert "'two.S' has 2 global functions" in refused(Exit.FILE, "check two.S --isa avr --bits 64")
-    assert "is no file" in refused(Exit.FILE, "check none.S --isa avr --bits 64")
+    (here / "alone.json").write_text(json.dumps({"isa": "avr", "bits": 64}))
+    assert "'alone.S' is no file" in refused(Exit.FILE, "check alone.json")
+    for name in ("none.S", "none.o", "none.json"):
+        assert f"'{name}' does not exist" in refused(Exit.FILE, "check", name)
     (here / "-k.S").write_text(source())
     assert "refuses" not in refused(Exit.FILE, "check --isa avr --bits 64 --symbol x --", "-k.S")
 
