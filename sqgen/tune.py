@@ -126,13 +126,14 @@ def widths(price: Price, limbs: int, parameter: Parameter, fixed: Given) -> Foun
 
 def number(price: Price, limbs: int, parameter: Parameter, fixed: Given) -> Found:
     """The best value found, for a parameter that is a number: all of them at first, then those near the last answer,
-    which `fixed` has, and the default, lest a local best be followed.  None where all cost the same."""
-    around = int(fixed.get(parameter.name, 0))
-    tried = {around - 1, around, around + 1, int(parameter.standard(limbs))} if around else range(1, MOST_VALUES + 1)
-    found = [(price({**fixed, parameter.name: str(value)}), value) for value in tried if 1 <= value <= 2 * limbs]
-    cycles, value = min(found)
-    alike = len({each for each, _ in found}) == 1
-    return cycles, fixed if alike else {**fixed, parameter.name: str(value)}
+    which `fixed` has, and the default, lest a local best be followed.  None where all cost what the default does."""
+    around, standard = int(fixed.get(parameter.name, 0)), int(parameter.standard(limbs))
+    tried = {around - 1, around, around + 1, standard} if around else range(1, MOST_VALUES + 1)
+    found = {value: price({**fixed, parameter.name: str(value)}) for value in sorted(tried) if 1 <= value <= 2 * limbs}
+    least = min(found, key=lambda value: (found[value], value))
+    if {*found.values()} == {found.get(standard)}:
+        return found[least], {name: value for name, value in fixed.items() if name != parameter.name}
+    return found[least], {**fixed, parameter.name: str(least)}
 
 
 def tuned(limbs: int, method: str, before: Given, price: Price) -> Found:
