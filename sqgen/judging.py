@@ -38,12 +38,12 @@ def judge(file: Path, given: Mapping[str, Any], runs: int, *, branches: bool = F
     `given` has the names of `CLAIMS`; what is None there is the manifest's to say.  `branches`: operands may have paths
     of their own, of as many cycles.
     """
-    if not file.exists():
-        raise UserError(f"'{file}' does not exist; give a .S, object or ELF file", Exit.FILE)
     manifest = _manifest(file)
     said: dict[str, Any] = {name: manifest.get(name) if given[name] is None else given[name] for name in CLAIMS}
     for name in ("isa", "bits"):
         if said[name] is None:
+            if not file.exists():
+                raise UserError(f"'{file}' does not exist; give a .S, object or ELF file", Exit.FILE)
             raise UserError(f"'{file}' has no manifest beside it; say --{name}")
     which = isa(said["isa"])
     what = contract(which, said["op"] or "sqr", said["bits"])
