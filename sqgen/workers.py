@@ -23,12 +23,12 @@ def pool(most: int | None = None) -> Iterator[ProcessPoolExecutor]:
     with ProcessPoolExecutor(min(most or count, count), initializer=_end_quietly) as workers:
         try:
             yield workers
-        except BaseException as error:
+        except BrokenProcessPool as error:  # the others have ended with it
+            message = "a process at work was killed, most likely for want of memory; what it did is not written"
+            raise UserError(message, Exit.UNPROVED) from error
+        except BaseException:
             for worker in multiprocessing.active_children():
                 worker.terminate()
-            if isinstance(error, BrokenProcessPool):
-                message = "a process at work was killed, most likely for want of memory; what it did is not written"
-                raise UserError(message, Exit.UNPROVED) from error
             raise
 
 

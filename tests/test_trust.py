@@ -166,24 +166,25 @@ def test_kernels_of_one_instruction_set_do_not_rest_on_the_files_of_another() ->
 
 @pytest.mark.parametrize("name", isa_names())
 def test_all_that_is_loaded_to_make_code_is_what_it_rests_on(name: str) -> None:
-    program = f"import sys; from sqgen import kernel, spec; kernel.choose(spec.spec({name!r}, 32))"
-    program += "; print(*(m.__file__ for n, m in sys.modules.items() if n.startswith('sqgen.')))"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
-    loaded = {Path(path).resolve() for path in done.stdout.decode().split() if not path.endswith("__init__.py")}
+    files = loaded(f"from sqgen import kernel, spec; kernel.choose(spec.spec({name!r}, 32))")
     proof = sources.closure(sources.modules(["prove"]))
-    assert TOP / "sqgen" / "compile.py" in loaded and loaded <= {*sources.of_code(name), *proof}
+    assert TOP / "sqgen" / "compile.py" in files and files <= {*sources.of_code(name), *proof}
 
 
 @pytest.mark.parametrize("name", isa_names())
 def test_all_that_is_loaded_for_the_matrix_is_what_it_rests_on(name: str) -> None:
     job = f"next(job for job in matrix.jobs([{name!r}]) if job.bits == 32 and job.op == 'sqr')"
-    program = f"import sys; sys.path.insert(0, 'tools'); import matrix; print(matrix.together([{job}])[0]['verdict'])"
-    program += "; print(*(m.__file__ for n, m in sys.modules.items() if n.startswith('sqgen.')))"
-    done = subprocess.run([sys.executable, "-c", program], cwd=TOP, capture_output=True, check=True)
-    verdict, *files = done.stdout.decode().split()
-    loaded = {Path(path).resolve() for path in files if not path.endswith("__init__.py")}
+    made = f"import matrix; assert matrix.together([{job}])[0]['verdict'] == matrix.RIGHT"
     beside = set(sources.modules(["workers", "progress"]))  # which know no kernel
-    assert verdict == matrix.RIGHT and loaded <= {*sources.of_kernels(name), *beside}
+    files = loaded(f"import sys; sys.path.insert(0, 'tools'); {made}")
+    assert TOP / "sqgen" / "check.py" in files and files <= {*sources.of_kernels(name), *beside}
+
+
+def loaded(program: str) -> set[Path]:
+    """The files of sqgen that a program has loaded when it ends."""
+    program += "; import sys; print(*(m.__file__ for n, m in sys.modules.items() if n.startswith('sqgen.')))"
+    done = subprocess.run([sys.executable, "-c", program], cwd=TOP, capture_output=True, check=True)
+    return {Path(path).resolve() for path in done.stdout.decode().split() if not path.endswith("__init__.py")}
 
 
 def test_the_tests_say_how_many_bad_inputs_they_tried(tmp_path: Path) -> None:
