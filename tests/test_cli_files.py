@@ -205,6 +205,14 @@ def test_check_runs_the_source_the_object_the_manifest_and_the_firmware(sqgen: C
 
 
 @pytest.mark.simulator
+def test_check_runs_instructions_that_the_table_does_not_know(sqgen: Call, here: Path) -> None:
+    built(source().replace("    mul ", "    muls r16, r16\n    mul ", 1), here / "k.o")
+    run = sqgen("check k.o --isa avr --bits 64 --runs 20")
+    price = kernel("sqr", 64).price
+    assert run.code == 0 and f"{price.call + 2} per call, {price.body + 2} without saves and return" in run.out
+
+
+@pytest.mark.simulator
 def test_check_refuses_what_is_not_as_the_manifest_says(sqgen: Call, refused: Callable[..., str], here: Path) -> None:
     assert sqgen(f"{SMALL} --quiet --out .").code == 0
     path, text = here / f"{STEM}.json", (here / f"{STEM}.json").read_text()

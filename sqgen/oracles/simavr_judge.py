@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from sqgen.check import Report
 from sqgen.contract import Contract
-from sqgen.encode import decode
+from sqgen.encode import DecodeError, Instr, decode
 from sqgen.errors import Exit, UserError
 from sqgen.interpret import operands
 from sqgen.oracles import OracleFailed, OracleMissing, OracleTooSmall, simavr
-from sqgen.table import Core
+from sqgen.table import Core, Isa
 from sqgen.timing import framing
 
 GUARD = 32  # bytes looked at on either side of every buffer; neighbours share them
@@ -40,11 +40,19 @@ def run(image: bytes, contract: Contract, core: Core, entry: int, runs: int, *, 
         raise UserError(f"the simulator cannot run this: {error}", Exit.DISAGREES) from None
     first = plain[0]
     path = [at for at in sorted(first.cycles_at) if entry <= at <= first.last]  # functions may stand behind
-    instrs = [decode(contract.isa, image, at) for at in path]
+    instrs = [_known(contract.isa, image, at) for at in path]
     outside = sum(first.cycles_at[path[index]] for index in framing(instrs))
     stack = simavr.ram(core.name)[1] - min(run.low_sp for run in plain) - core.pc_limbs
     paths = len({run.path for run in plain})
     return Report("simavr", runs, some, first.cycles, first.cycles - outside, stack, paths)
+
+
+def _known(isa: Isa, image: bytes, at: int) -> Instr:
+    """The instruction there; NOP for one that the table does not know, and so no save, restore or return."""
+    try:
+        return decode(isa, image, at)
+    except DecodeError:
+        return decode(isa, bytes(isa.code_unit), 0)
 
 
 def _batch(
