@@ -7,6 +7,8 @@ import hashlib
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
+from sqgen import tables
+
 TOP = Path(__file__).resolve().parent.parent
 BESIDE = ("isa", "schedules")  # parts of the package that lie beside its folder
 
@@ -56,8 +58,15 @@ def of_code(isa: str) -> list[Path]:
 def of_kernels(isa: str) -> list[Path]:
     """All that decides on kernels, on what is said of them, and on what the matrix sees of them."""
     templates = (path for folder in (".", isa) for path in TOP.glob(f"templates/{folder}/*.j2"))
-    seen = closure([*tools(["matrix", "observe"]), *TOP.glob("sqgen/oracles/*.py")])
-    return sorted({*of_code(isa), *seen, *TOP.glob("sqgen/oracles/*.c"), *templates})
+    asked = judges(isa)
+    seen = closure([*tools(["matrix", "observe"]), *(path for path in asked if path.suffix == ".py")])
+    return sorted({*of_code(isa), *seen, *asked, *templates})
+
+
+def judges(isa: str) -> list[Path]:
+    """What asks the outside simulators of its cores."""
+    names = {timing.judge for timing in tables.isa(isa).timings.values() if timing.judge}
+    return sorted(path for name in ("__init__", *names) for path in TOP.glob(f"sqgen/oracles/{name}*"))
 
 
 def answers(isa: str) -> list[Path]:
