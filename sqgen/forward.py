@@ -6,10 +6,12 @@ file is one case of a walk, `forward_proof` follows them all and says what comes
 
 `forward_sums` has the numbers: limbs, the sums that they are, and values, which are what registers hold.
 
-A mask made of bits, met by EOR, AND or OR, forks the walk, and so does a sum of bits that overflows: in each case a bit
-is known, so its form less that number is zero.  Such an equation is solved for one atom, its *pivot*.
+A mask made of a bit, met by AND or OR, is a factor: the bit times the limb.  Met by EOR it forks the walk, and so does
+a sum of bits that overflows: in each case a bit is known, so its form less that number is zero.  Such an equation is
+solved for one atom, its *pivot*.
 
 At the end result - A*B, pivots replaced, must be zero, or a whole multiple of 2^(bits of the result): both lie below.
+Carries that are left in it must be shown to be none (`forward_end`).
 Taken for granted: buffers do not overlap; nobody else writes to them, or to the stack above the stack pointer.
 """
 
@@ -19,13 +21,13 @@ import contextlib
 import copy
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from fractions import Fraction
 
 from .bus import Bus, connect
 from .contract import DEEPEST, Contract
 from .encode import Instr, decode
 from .forward_bits import logic
-from .forward_sums import UNIT, Fork, Impossible, Limbs, Sum, Sums, Value
+from .forward_end import left_over
+from .forward_sums import PRODUCTS, Fork, Impossible, Limbs, Sum, Sums, Value
 from .forward_trace import Touch, Trace
 from .meaning import Meaning
 from .table import Core, Insn
@@ -49,7 +51,7 @@ class Machine:
         entry: int,
         sums: Sums,
         *,
-        masks: bool = False,
+        masks: str = PRODUCTS,
         branches: bool = False,
     ) -> None:
         self.image, self.contract, self.core, self.at = image, contract, core, entry
@@ -162,6 +164,8 @@ class Machine:
                 return self.linear([(number.low, other)])
         low, high = left.low * right.low, left.high * right.high
         factors = tuple(sorted((self.limbs.factor(left), self.limbs.factor(right))))
+        for factor in factors:
+            self.limbs.unmultiplied.pop(factor, None)
         return self.limbs.value({(self.limbs.limb(low, high, {factors: 1}),): 1}, low, high)
 
     def digits(
@@ -390,20 +394,8 @@ class Machine:
         result, *operands = (self.number(name, length) for name, length in self.contract.buffers.items())
         product = self.sums.multiply(operands[0], operands[-1])
         error = self.sums.substitute(self.sums.combine((1, result), (-1, product)), self.limbs.pivots)
-        for limb in sorted(self.limbs.forms, reverse=True) if error else ():
-            form = self.sums.substitute(self.limbs.forms[limb], self.limbs.pivots)
-            latest = max((monomial for monomial in form if len(monomial) == 1), default=())
-            if not latest or latest not in error:
-                continue
-            times = Fraction(error[latest]) / form[latest]
-            without = self.sums.combine((1, error), (-times, form))
-            if times % self.contract.modulus == 0:  # a carry that was dropped
-                error = without
-            elif without.keys() <= UNIT.keys() and self.limbs.ranges[limb] == (0, 1):  # all hangs on one bit
-                raise Fork(limb)
-        error = {monomial: factor for monomial, factor in error.items() if factor % self.contract.modulus}
-        if error:
-            raise Refused(f"the result is not the product: {len(error)} terms are left over")
+        if left := left_over(self.limbs, error, self.contract.modulus):
+            raise Refused(f"the result is not the product: {len(left)} terms are left over")
 
     def changed(self, name: str) -> bool:
         """Whether a register or flag may hold something else than at entry; or than zero, if it is not to be kept."""

@@ -13,14 +13,20 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil, floor
+from math import ceil, floor, lcm
 
 Monomial = tuple[int, ...]  # the product of these limbs, ascending; () is the number one
 Sum = Mapping[Monomial, Fraction | int]  # monomial -> factor, none of them zero
 UNIT: Sum = {(): 1}
+# How a mask, a limb that is all ones or zero by a bit, is met: by products with the bit; by a case for each value of
+# the bit where it meets a limb by AND, OR or EOR; by such cases also where it is added to something.
+PRODUCTS, CASES, ADDED = "products", "cases", "added"
+BITS_IN_A_CHAIN = 2  # a borrow and one more
+PAIR = 2  # factors
+MOST_BITS = 3  # of which each value is looked at to bound a sum
 MOST_TERMS = 1 << 16  # of a sum; the product of two operands of 256 limbs has as many
 MOST_FACTORS = 4  # of a term: results have two, and what is dropped on the way to them no more than their square
 MOST_WORK = 1 << 25  # terms that are added up in all cases of a walk: 14 times what 256 bits take in limbs of 8 bits
@@ -72,7 +78,8 @@ class Sums:
         for factor, form in terms:
             self.left -= len(form)
             for monomial, coefficient in form.items():
-                total[monomial] = total.get(monomial, 0) + factor * coefficient
+                term = coefficient if factor == 1 else factor * coefficient
+                total[monomial] = total[monomial] + term if monomial in total else term
         found = {monomial: coefficient for monomial, coefficient in total.items() if coefficient}
         if len(found) > MOST_TERMS or self.spent:
             raise TooMuch
@@ -89,9 +96,12 @@ class Sums:
         TooMuch."""
         if known.keys().isdisjoint(itertools.chain.from_iterable(form)):
             return form
-        terms = []
+        kept = {monomial: factor for monomial, factor in form.items() if known.keys().isdisjoint(monomial)}
+        terms: list[tuple[Fraction | int, Sum]] = [(1, kept)]
         for monomial, factor in form.items():
-            product = known.get(monomial[0], {monomial[:1]: 1}) if monomial else UNIT
+            if monomial in kept:
+                continue
+            product = known.get(monomial[0], {monomial[:1]: 1})
             for limb in monomial[1:]:
                 product = self.multiply(product, known.get(limb, {(limb,): 1}))
             terms.append((factor, product))
@@ -101,17 +111,22 @@ class Sums:
 class Limbs:
     """All that is known of the limbs in one case."""
 
-    def __init__(self, sums: Sums, address_bits: int, *, masks: bool = False) -> None:
+    def __init__(self, sums: Sums, address_bits: int, *, masks: str = PRODUCTS) -> None:
         self.sums, self.address_bits = sums, address_bits
         self.ranges: list[tuple[int, int]] = []
         self.forms: dict[int, Sum] = {}  # over atoms; an atom has none
         self.apart: dict[int, Sum] = {}  # limb -> others that it was taken apart into, or the number that it is
         self.names: dict[frozenset[tuple[Monomial, Fraction | int]], int] = {}  # sums that were made a limb
         self.factors: dict[int, int] = {}  # limb -> an atom of the same value, to be multiplied
+        self.defined: dict[int, Sum] = {}  # such an atom -> the form of its limb
+        self.unmultiplied: dict[int, Sum] = {}  # those that are no factor of anything: the same, without others of them
+        self.lifted: dict[
+            int, Sum
+        ] = {}  # a sum that was made a limb -> less a bit whose mask it has, so often as it has
         self.pivots: dict[int, Sum] = {}  # atom -> what it equals, over atoms that are no pivots
         self.longest = 1 << 20  # bits of a factor at most
         self.bases: dict[int, str] = {}  # atom -> the buffer that it is the address of
-        self.masks = masks  # whether a mask that is added to something forks the walk, too
+        self.masks = masks
 
     def limb(self, low: int, high: int, form: Sum | None = None) -> int:
         """A new limb; an atom, if it has no form."""
@@ -142,37 +157,84 @@ class Limbs:
         return Value({(): number} if number else {}, number, number)
 
     def interval(self, form: Sum) -> tuple[Fraction | int, Fraction | int]:
-        """Where a sum lies by the ranges of its limbs."""
-        low: Fraction | int = 0
-        high: Fraction | int = 0
+        """Where a sum lies by the ranges of its limbs.  Whole numbers are added up, which is faster than fractions."""
+        scale = lcm(*(factor.denominator for factor in form.values()))
+        low = high = 0
         for monomial, factor in form.items():
-            ends = [1]
+            number = factor.numerator * (scale // factor.denominator)
+            ends = [number]
             for limb in monomial:
                 ends = [end * bound for end in ends for bound in self.ranges[limb]]
-            low += factor * (min(ends) if factor > 0 else max(ends))
-            high += factor * (max(ends) if factor > 0 else min(ends))
-        return low, high
+            low += min(ends)
+            high += max(ends)
+        return Fraction(low, scale), Fraction(high, scale)
 
-    def bounded(self, value: Value) -> Value:
-        """The value with the best range there is: what was known, and its form with and without pivots."""
-        form, low, high = self.sums.substitute(value.parts, self.forms), value.low, value.high
-        for view in (form, self.sums.substitute(form, self.pivots)) if self.pivots else (form,):
-            for least, most in (self.interval(view), self.gathered(view)):
-                low, high = max(low, ceil(least)), min(high, floor(most))
+    def bounded(self, value: Value, bits: int) -> Value:
+        """The value with a range that says what lies above so many bits, or else with the best one there is: what was
+        known, its form, that with limbs written out that no product has, and that without pivots."""
+        low, high = value.low, value.high
+        view: Sum = {}
+        form = self.sums.substitute(value.parts, self.forms)
+        for known in ({}, self.unmultiplied, self.pivots):
+            if view is (view := self.sums.substitute(form, known)):
+                continue
+            least, most = self.reach(view)
+            low, high = max(low, ceil(least)), min(high, floor(most))
+            if low >> bits == high >> bits:
+                break
         return self.value(value.parts, low, high)
 
-    def gathered(self, form: Sum) -> tuple[Fraction | int, Fraction | int]:
+    def vanishes(self, parts: Sum) -> bool:
+        """Whether a sum of limbs with whole factors is zero: where it is less than one and more than minus one.
+
+        It is looked at over all atoms, and with one after the other written out, the latest first: on the way there
+        is no other limb left in it than factors of a product and digits of the same product.
+        """
+        low, high, view = -1, 1, self.sums.substitute(parts, self.forms)
+        for atom in (None, *sorted(self.defined, reverse=True)):
+            newer = self.sums.substitute(view, {atom: self.defined[atom]}) if atom else view
+            if newer is not view or not atom:
+                least, most = self.reach(newer)
+                low, high = max(low, ceil(least)), min(high, floor(most))
+            if low == high == 0:
+                return True
+            view = newer
+        return False
+
+    def reach(self, form: Sum) -> tuple[Fraction | int, Fraction | int]:
+        """Where a sum lies.  It is linear in a bit that is a factor, and so between what it is for its two values."""
+        factors = {limb for monomial in form if len(monomial) > 1 for limb in monomial if self.ranges[limb] == (0, 1)}
+        cases = [form]
+        for bit in sorted(factors)[:MOST_BITS]:
+            cases = [self.sums.substitute(each, {bit: number}) for each in cases for number in ({}, UNIT)]
+        ends = [self.ends(each) for each in cases]
+        return min(low for low, _ in ends), max(high for _, high in ends)
+
+    def ends(self, form: Sum) -> tuple[Fraction | int, Fraction | int]:
+        """Where a sum lies, by the ranges of its limbs and by what is `gathered`."""
+        low, high = self.interval(form)
+        if found := self.gathered(form):
+            low, high = max(low, found[0]), min(high, found[1])
+        return low, high
+
+    def gathered(self, form: Sum) -> tuple[Fraction | int, Fraction | int] | None:
         """The same, an atom that stands alone and its products with a factor of the other sign taken together: x y - x
-        is x (y - 1), and is not as much as x y can be.  What is a product of two such atoms is shared."""
+        is x (y - 1), and is not as much as x y can be.  What is a product of two such atoms is shared.  None if there
+        are no such atoms."""
         rest, low, high = dict(form), Fraction(0), Fraction(0)
-        alone = {monomial[0]: factor for monomial, factor in form.items() if len(monomial) == 1}
+        above = {monomial[0]: factor.numerator > 0 for monomial, factor in form.items() if len(monomial) == 1}
         sums: dict[int, dict[Monomial, Fraction | int]] = {}
         for monomial, factor in form.items():
-            mine = [atom for atom in dict.fromkeys(monomial) if len(monomial) == 2 and alone.get(atom, 0) * factor < 0]
+            if len(monomial) != PAIR:
+                continue
+            up = factor.numerator > 0
+            mine = [atom for atom in dict.fromkeys(monomial) if above.get(atom, up) != up]
             for atom in mine:
                 other = monomial[monomial[0] == atom]  # the second one, if the first is the atom
-                sums.setdefault(atom, {(): alone[atom]})[other,] = Fraction(factor) / len(mine)
+                sums.setdefault(atom, {(): form[atom,]})[other,] = Fraction(factor) / len(mine)
                 rest.pop(monomial, None)
+        if not sums:
+            return None
         for atom, others in sums.items():
             del rest[atom,]
             ends = [end * bound for end in self.interval(others) for bound in self.ranges[atom]]
@@ -184,28 +246,69 @@ class Limbs:
         """(digit, rest): value = digit + 2^bits * rest, the digit inside 0..2^bits - 1."""
         size = 1 << bits
         if value.low >> bits != value.high >> bits:
-            value = self.bounded(value)
+            value = self.bounded(value, bits)
+            if self.masks == PRODUCTS and value.low >> bits == value.high >> bits:
+                return self.shown(value, bits)
         low, high = value.low >> bits, value.high >> bits
         if low == high:  # no carry, or always the same one
             parts = self.sums.combine((1, value.parts), (-low * size, UNIT))
             return self.value(parts, value.low - low * size, value.high - low * size), self.constant(low)
-        digits = {monomial: int(factor) % size for monomial, factor in value.parts.items() if factor % size}
-        least, most = self.interval(digits)
-        if least >= 0 and most < size:  # what no factor of 2^bits goes with is the digit
-            rest = self.sums.combine((Fraction(1, size), value.parts), (Fraction(-1, size), digits))
-            return self.value(digits, 0, size - 1), self.value(rest, low, high)
+        if self.masks == PRODUCTS and (found := self.signed(value, bits)):
+            return found
+        for digits in self.low_digits(value.parts, size):
+            least, most = self.interval(digits)
+            if least >= 0 and most < size:  # what no factor of 2^bits goes with is the digit
+                rest = self.sums.combine((Fraction(1, size), value.parts), (Fraction(-1, size), digits))
+                return self.value(digits, 0, size - 1), self.value(rest, low, high)
         added = [m[0] for m, c in value.parts.items() if m and abs(c) == size - 1 and self.ranges[m[0]] == (0, 1)]
-        if self.masks and added:
+        if self.masks == ADDED and added:
             raise Fork(added[0])
-        if self.of_bits(value.parts):
+        borrowed = (
+            self.masks == PRODUCTS and len(value.parts) > BITS_IN_A_CHAIN and -size < value.low < 0 <= value.high < size
+        )
+        if self.of_bits(value.parts) and not borrowed:
             raise Fork(max(limb for monomial in value.parts for limb in monomial))
+        digits = next(self.low_digits(value.parts, size))
         if self.side_by_side(digits, bits):
             for monomial, factor in digits.items():
                 for limb in monomial:
-                    self.take_apart(limb, bits + 1 - factor.bit_length())
+                    self.take_apart(limb, bits + 1 - int(factor).bit_length())
         else:
             value = Value({(self.name(value),): 1}, value.low, value.high)
         return self.split(self.value(value.parts, value.low, value.high), bits)
+
+    def shown(self, value: Value, bits: int) -> tuple[Value, Value]:
+        """`split` where bounds have shown the rest.  The digit becomes an atom: what is made of it stays short, and can
+        be written out again."""
+        low = value.low >> bits
+        parts = self.sums.combine((1, value.parts), (-low << bits, UNIT))
+        digit = self.value(parts, value.low - (low << bits), value.high - (low << bits))
+        if digit.low < digit.high and (limb := self.name(digit)) in self.forms:
+            form = self.sums.substitute(self.forms[limb], self.unmultiplied)
+            atom = self.factor(digit)
+            self.unmultiplied[atom] = form
+            digit = self.value({(atom,): 1}, digit.low, digit.high)
+        return digit, self.constant(low)
+
+    def signed(self, value: Value, bits: int) -> tuple[Value, Value] | None:
+        """`split` where the rest is a bit whose mask the value has: the last limb of a sum with a number that is less
+        than zero where the bit is set.  None if no bit is shown to be it."""
+        size = 1 << bits
+        for monomial, factor in value.parts.items():
+            if abs(factor) == size - 1 and monomial and self.of_bits({monomial: 1}):
+                times = int(factor) // (size - 1)
+                digit = self.sums.combine((1, value.parts), (-times * size, {monomial: 1}))
+                least = self.bounded(self.value(digit, value.low - size, value.high + size), bits)
+                if least.low >= 0 and least.high < size:
+                    return least, self.value({monomial: times}, -1, 1)
+                self.lifted[self.name(value)] = {monomial: -times}
+        return None
+
+    @staticmethod
+    def low_digits(parts: Sum, size: int) -> Iterator[Sum]:
+        """Sums that are the same modulo `size`: all factors positive, and with the signs that they have."""
+        yield {monomial: int(factor) % size for monomial, factor in parts.items() if factor % size}
+        yield {m: int(c) % size - (size if c < 0 else 0) for m, c in parts.items() if c % size}
 
     def of_bits(self, parts: Sum) -> bool:
         """Whether all limbs of a sum are bits."""
@@ -268,6 +371,7 @@ class Limbs:
             return limb
         if limb not in self.factors:
             self.factors[limb] = self.limb(*self.ranges[limb])
+            self.defined[self.factors[limb]] = self.forms[limb]
             self.pivots[self.factors[limb]] = self.sums.substitute(self.forms[limb], self.pivots)
         return self.factors[limb]
 

@@ -54,7 +54,7 @@ def test_no_number_lies_outside_the_range_of_the_second_proof(tops: list[int], f
     made = [limbs.limb(0, top) for top in tops]
     terms = dict(zip(products(3), factors, strict=True))
     form = {tuple(made[index] for index in indices): factor for indices, factor in terms.items() if factor}
-    low, high = limbs.gathered(form)
+    low, high = limbs.reach(form)
     for numbers in itertools.product(*(range(top + 1) for top in tops)):
         assert low <= value(terms, numbers) <= high
 
