@@ -32,13 +32,9 @@ def left_over(limbs: Limbs, error: Sum, modulus: int) -> Sum:
             same = carries.get(abs(times), {})
             carries[abs(times)] = dict(limbs.sums.combine((1, same), (1 if times > 0 else -1, parts)))
         elif limbs.masks != PRODUCTS and of_bits and without.keys() <= UNIT.keys():
-            raise Fork(latest_of(parts))
+            raise Fork(max(limb for monomial in parts for limb in monomial))
     left = {monomial: factor for monomial, factor in error.items() if factor % modulus}
     return left or next((some for some in carries.values() if not limbs.vanishes(some)), {})
-
-
-def latest_of(parts: Sum) -> int:
-    return max(limb for monomial in parts for limb in monomial)
 
 
 def _candidates(limbs: Limbs) -> Iterator[Sum]:

@@ -24,8 +24,7 @@ UNIT: Sum = {(): 1}
 # How a mask, a limb that is all ones or zero by a bit, is met: by products with the bit; by a case for each value of
 # the bit where it meets a limb by AND, OR or EOR; by such cases also where it is added to something.
 PRODUCTS, CASES, ADDED = "products", "cases", "added"
-BITS_IN_A_CHAIN = 2  # a borrow and one more
-PAIR = 2  # factors
+PAIR = 2  # factors of a product; limbs of a difference
 MOST_BITS = 3  # of which each value is looked at to bound a sum
 MOST_TERMS = 1 << 16  # of a sum; the product of two operands of 256 limbs has as many
 MOST_FACTORS = 4  # of a term: results have two, and what is dropped on the way to them no more than their square
@@ -120,9 +119,7 @@ class Limbs:
         self.factors: dict[int, int] = {}  # limb -> an atom of the same value, to be multiplied
         self.defined: dict[int, Sum] = {}  # such an atom -> the form of its limb
         self.unmultiplied: dict[int, Sum] = {}  # those that are no factor of anything: the same, without others of them
-        self.lifted: dict[
-            int, Sum
-        ] = {}  # a sum that was made a limb -> less a bit whose mask it has, so often as it has
+        self.lifted: dict[int, Sum] = {}  # limb that is a sum with a mask -> minus the bit of that
         self.pivots: dict[int, Sum] = {}  # atom -> what it equals, over atoms that are no pivots
         self.longest = 1 << 20  # bits of a factor at most
         self.bases: dict[int, str] = {}  # atom -> the buffer that it is the address of
@@ -263,10 +260,9 @@ class Limbs:
         added = [m[0] for m, c in value.parts.items() if m and abs(c) == size - 1 and self.ranges[m[0]] == (0, 1)]
         if self.masks == ADDED and added:
             raise Fork(added[0])
-        borrowed = (
-            self.masks == PRODUCTS and len(value.parts) > BITS_IN_A_CHAIN and -size < value.low < 0 <= value.high < size
-        )
-        if self.of_bits(value.parts) and not borrowed:
+        # A number of carries less a borrow: only whether it is below zero matters, so no bit of it needs a case.
+        counted = self.masks == PRODUCTS and len(value.parts) > PAIR and -size < value.low < 0 <= value.high < size
+        if self.of_bits(value.parts) and not counted:
             raise Fork(max(limb for monomial in value.parts for limb in monomial))
         digits = next(self.low_digits(value.parts, size))
         if self.side_by_side(digits, bits):
