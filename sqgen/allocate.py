@@ -9,17 +9,18 @@ ways at once.  What goes to a function on registers, or comes from one, has its 
 from __future__ import annotations
 
 import operator
-from collections import defaultdict, deque
+from collections import deque
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import NamedTuple
 
 from . import beam
-from .code import SPILLED, Arg, CodeError, Function, Memory, Op, Virtual
+from .code import CodeError, Function, Op, Virtual
+from .replay import buffer_of
 from .residence import NEVER, PressureError, Residence, residences
 
-__all__ = ["PressureError", "Task", "allocate", "allocate_all", "meeting", "place", "places", "verify"]
+__all__ = ["PressureError", "Task", "allocate", "allocate_all", "meeting", "place", "places"]
 
 
 def allocate_all(
@@ -67,7 +68,8 @@ def allocate(
     PressureError.
     """
     placed = [
-        (best_place(Task.of(way, prices, pairs, chosen or {})), way) for way in residences(function, grouped=grouped)
+        (best_places(Task.of(way, prices, pairs, chosen or {}), way), way)
+        for way in residences(function, grouped=grouped)
     ]
     best, found = min(placed, key=lambda each: each[0].cost)
     return emit(function, found, best, arrivals(found, chosen or {}))
@@ -93,6 +95,7 @@ class Task:
     low: tuple[bool, ...]  # whether a register is the low one of its pair
     price: tuple[float, ...]  # of the use of a register
     fixed: Mapping[int, int]  # stay -> register, for those that have their place
+    entry: Mapping[int, int] = field(default_factory=dict)  # of those with which another way begins
 
     @staticmethod
     def of(
@@ -127,6 +130,18 @@ class Task:
             },
         )
 
+    def part(self, first: int, end: int, entry: Mapping[int, int] = MappingProxyType({})) -> Task:
+        """Of some stays alone, which are counted from the `first`."""
+        inside = range(first, end)
+        return replace(
+            self,
+            births=self.births[first:end],
+            deaths=self.deaths[first:end],
+            mates=tuple(mate - first if mate in inside else -1 for mate in self.mates[first:end]),
+            fixed={stay - first: register for stay, register in self.fixed.items() if stay in inside},
+            entry=entry,
+        )
+
     def gone(self, register: int, birth: int, death: int) -> bool:
         """Whether a register is not there all the time."""
         return register in self.gaps and beam.missing(birth, death, self.gaps[register])
@@ -154,6 +169,18 @@ class Placed(NamedTuple):
     def cost(self) -> float:
         """Cycles."""
         return self.broken + self.saves + len(self.moves)
+
+
+def best_places(task: Task, found: Residence) -> Placed:
+    """As `best_place`; where the code forks the other way begins with each limb where the one before has it then."""
+    if not found.twins:
+        return best_place(task)
+    cut, time = min(found.twins), found.fork
+    first = best_place(task.part(0, cut))
+    then = dict(enumerate(first.where)) | {stay: to for at, stay, to in first.moves if at <= time}
+    second = best_place(task.part(cut, len(task.births), {new - cut: then[old] for new, old in found.twins.items()}))
+    moves = [*first.moves, *((at, stay + cut, to) for at, stay, to in second.moves)]
+    return counted(task, [*first.where, *second.where], moves)
 
 
 def best_place(task: Task, width: int = beam.WIDTH) -> Placed:
@@ -200,6 +227,12 @@ def attempt(task: Task, avoided: Set[int]) -> Placed | None:
     broken = 0
     for stay, birth in enumerate(births):
         if where[stay] >= 0:
+            continue
+        if stay in task.entry:
+            where[stay] = register = task.entry[stay]
+            if until[register] > birth:
+                return None
+            until[register], used[register] = deaths[stay], True
             continue
         free = [register for register in registers if until[register] <= birth]
         if task.gaps:
@@ -263,7 +296,7 @@ def emit(
         args = tuple(names.get(arg, arg) if isinstance(arg, Virtual) else arg for arg in op.args)
         loads = [Op("load", (registers[where[stay]], home)) for stay, home in found.loads[index]]
         # what is loaded to a pointer is the last that it loads; those from nearby first, for others belong together
-        loads.sort(key=lambda op: (op.args[0] in pointers, _base(op) != found.nearby))
+        loads.sort(key=lambda op: (op.args[0] in pointers, buffer_of(op) != found.nearby))
         moves = [*stores, *shifts, *loads]
         moves.append(replace(op, args=args, reads=(), writes=()))
         if len(moves) > 1:
@@ -271,63 +304,3 @@ def emit(
             moves[0] = replace(moves[0], heading=op.heading)
         out += [*moves, *(each for _, each in moved)]
     return replace(function, ops=tuple(out))
-
-
-Held = tuple[Virtual | Memory, ...]  # a variable; or of one that was loaded, its home, and who was stored there
-
-
-def verify(before: Function, after: Function) -> None:
-    """Replay both and raise CodeError unless each register holds the variable that `before` means there."""
-    homes = {virtual.home for op in before.ops for virtual in op.reads}
-    rooms = {op.args[1] for op in before.ops if op.insn == "room"}
-    anyone = {SPILLED, *(op.args[0] for op in before.ops if op.insn == "nearby")}  # buffers where any limb may wait
-    holds: dict[str, Held] = {}
-    stored: dict[Arg, Held] = {}  # variables in memory
-    copies: dict[Arg, list[Arg]] = defaultdict(list)  # where a variable has been stored
-    spoiled: set[Arg] = set()  # homes that another limb waits in
-    rest = deque(before.ops)
-    for op in after.ops:
-        if rest and _matches(op, rest[0], holds):
-            original = rest.popleft()
-            for virtual, register in zip(original.args, op.args, strict=True):
-                if isinstance(virtual, Virtual) and virtual in original.writes:
-                    holds[str(register)] = (virtual,)
-                    outdated = [place for place in copies.pop(virtual, ()) if virtual in stored.get(place, ())]
-                    for place in outdated:
-                        del stored[place]
-            if op.insn == "store" and isinstance(original.args[0], Virtual):
-                stored[original.args[1]] = (original.args[0],)
-                copies[original.args[0]].append(original.args[1])
-                spoiled.discard(original.args[1])
-        elif op.insn == "store" and (op.args[1] in rooms or _base(op) in anyone):
-            stored[op.args[1]] = held = holds[str(op.args[0])]
-            for each in held:
-                copies[each].append(op.args[1])
-            spoiled.add(op.args[1])
-        elif op.insn == "move":
-            holds[str(op.args[0])] = holds[str(op.args[1])]
-        elif op.insn == "load" and isinstance(op.args[1], Memory) and (op.args[1] in homes or op.args[1] in stored):
-            home = (op.args[1],) if op.args[1] in homes and op.args[1] not in spoiled else ()
-            holds[str(op.args[0])] = (*home, *stored.get(op.args[1], ()))
-        else:
-            raise CodeError(f"{op.text().strip()} does not follow from the code before allocation")
-    if rest:
-        raise CodeError("allocation lost operations")
-
-
-def _base(op: Op) -> str:
-    """The buffer of a load or store."""
-    return op.args[1].base if isinstance(op.args[1], Memory) else ""
-
-
-def _matches(op: Op, original: Op, holds: Mapping[str, Held]) -> bool:
-    """Whether `op` is `original` with each variable read from the register that holds it."""
-    if op.insn != original.insn or len(op.args) != len(original.args):
-        return False
-    for mine, its in zip(op.args, original.args, strict=True):
-        if not isinstance(its, Virtual):
-            if mine != its:
-                return False
-        elif its in original.reads and not {its, its.home or its} & {*holds.get(str(mine), ())}:
-            return False
-    return True

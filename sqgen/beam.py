@@ -54,7 +54,7 @@ def search(task: Task, allowed: Set[int], width: int = WIDTH) -> tuple[list[int]
     None if none of the ways that were followed goes on to the end.
     """
     there = {r: opening if r in allowed else NEVER for r, opening in enumerate(task.opening)} | {-1: NEVER}
-    slots = [(r, n) for r, n in enumerate(task.neighbours) if task.low[r] or n < 0]
+    slots = slots_of(task)
     states = [State(0, tuple((there[low], there[high]) for low, high in slots))]
     gaps = {pair: task.gaps[low] for pair, (low, _) in enumerate(slots) if low in task.gaps}
     highs = {mate for mate in task.mates if mate >= 0}
@@ -69,6 +69,16 @@ def search(task: Task, allowed: Set[int], width: int = WIDTH) -> tuple[list[int]
                 rank(ranked, after, birth, gaps)
         states = [state for _, state in sorted(ranked.values(), key=operator.itemgetter(0))[:width]]
     return replay(task, slots, min(states, key=lambda state: state.cost).last) if states else None
+
+
+def slots_of(task: Task) -> list[tuple[int, int]]:
+    """The pairs of registers, and those that have no neighbour with -1."""
+    return [(r, n) for r, n in enumerate(task.neighbours) if task.low[r] or n < 0]
+
+
+def place_of(task: Task, register: int) -> tuple[int, int]:
+    """The pair in which a register is, and its side."""
+    return next((pair, slot.index(register)) for pair, slot in enumerate(slots_of(task)) if register in slot)
 
 
 def rank(ranked: dict[object, tuple[float, State]], state: State, now: int, gaps: Gaps) -> None:
@@ -106,6 +116,12 @@ def missing(birth: int, death: int, gaps: Sequence[tuple[int, int]]) -> bool:
 def placings(task: Task, state: State, now: tuple[Times, ...], stay: int, gaps: Gaps) -> Iterator[State]:
     """As `ways`, in all registers that are free at the times `now`."""
     death, mate = task.deaths[stay], task.mates[stay]
+    if stay in task.entry:
+        pair, side = place_of(task, task.entry[stay])
+        if not now[pair][side]:
+            times = (death, now[pair][1]) if side == 0 else (now[pair][0], death)
+            yield State(state.cost, put(now, pair, times), state.apart, Step(state.last, stay, pair, side))
+        return
     if mate < 0:
         apart = tuple([other for other in state.apart if other != stay])
         yield from alone(State(state.cost, now, apart, state.last), stay, death)

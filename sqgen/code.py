@@ -95,6 +95,10 @@ class Op:
     * `nearby` (buffer, count, bases ...): from here on so many places of this buffer, that are nearer than memory, are
       there for limbs without a home, and for those with a home at one of these bases where that is faster
 
+    * `fork` (cycles): the code goes on in two ways, the one that stands here and, from `arm` on, another that finds all
+      limbs as they are here, so many cycles later; at `join`, where both end, none is needed any more
+    * `wait` (cycles): nothing for so long
+
     `heading` opens a part of the listing, `comment` says why.
     """
 

@@ -7,7 +7,7 @@ import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from . import allocate, frame, methods, wiping
+from . import allocate, frame, methods, replay, wiping
 from .code import Code, Function, Label, Op, check_flags
 from .encode import EncodeError, Instr, assemble
 from .errors import Exit, UserError
@@ -80,7 +80,7 @@ def compile_plan(
     except allocate.PressureError as error:
         raise allocate.PressureError(f"{error}; choose {remedy(plan)} or a smaller size", Exit.LIMITS) from None
     for function, done in zip(code.functions, allocated, strict=True):
-        allocate.verify(function, done)
+        replay.verify(function, done)
     registers = finish(rules, allocated, isa)
     written = frame.written([op for function in registers.functions for op in function.ops], isa)
     if taken := [register for register in written if register in reserve]:

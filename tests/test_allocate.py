@@ -9,9 +9,10 @@ from conftest import avr, core
 from sqgen.isa.avr_registers import POINTERS
 
 from sqgen import answers, frame, methods
-from sqgen.allocate import Task, allocate, best_place, meeting, place, verify
+from sqgen.allocate import Task, allocate, best_place, meeting, place
 from sqgen.code import SPILLED, Builder, Code, CodeError, Function, Label, Memory, Op
 from sqgen.idioms import idioms
+from sqgen.replay import verify
 from sqgen.residence import PressureError, Residence, residence, residences, traffic
 
 WIDE = {"ends": "10,14,22,30", "orders": "v,i,i,j", "stages": "9,13,21,32"}

@@ -14,7 +14,7 @@ import pytest
 from conftest import assemble, avr, compiled, kernel
 from test_kernels import numbers, seen
 
-from sqgen import allocate, cover, emit, frame, methods, objects
+from sqgen import allocate, cover, emit, frame, methods, objects, replay
 from sqgen.allocate import PressureError
 from sqgen.code import SPILLED, CodeError, Function, Memory, Op
 from sqgen.compile import Compiled
@@ -170,12 +170,12 @@ def test_a_function_on_registers_and_its_caller_must_agree_on_them() -> None:
     chosen = allocate.places(allocate.allocate(callee, prices, pairs))
     assert len(chosen) == 8 + 16
     caller = allocate.allocate(entry, prices, pairs, chosen=chosen)
-    allocate.verify(entry, caller)
+    replay.verify(entry, caller)
     (first,) = [index for index, op in enumerate(caller.ops) if op.insn == "rcall"][:1]
     registers = caller.ops[first].args
     turned = replace(caller.ops[first], args=(registers[0], registers[2], registers[1], *registers[3:]))
     with pytest.raises(CodeError, match="does not follow"):
-        allocate.verify(entry, with_op(caller, first, turned))
+        replay.verify(entry, with_op(caller, first, turned))
     same = dict.fromkeys(chosen, "r20")
     with pytest.raises(CodeError, match="no register is free where r20 has to be"):
         allocate.allocate(entry, prices, pairs, chosen=same)
@@ -317,7 +317,7 @@ def test_limbs_without_a_register_wait_in_the_frame_and_come_back() -> None:
     before, after = spilling()
     stores = [op for op in after.ops if op.insn == "store" and _in_frame(op)]
     assert stores and reloads(after)
-    allocate.verify(before, after)
+    replay.verify(before, after)
 
 
 def test_a_wrong_reload_is_found() -> None:
@@ -328,7 +328,7 @@ def test_a_wrong_reload_is_found() -> None:
         other = next(each for each in places if each != place)
         for wrong in ((replace(after.ops[at], args=(register, other)),), ()):
             with pytest.raises(CodeError, match=r"does not follow|lost"):
-                allocate.verify(before, with_op(after, at, *wrong))
+                replay.verify(before, with_op(after, at, *wrong))
 
 
 # ---- files ----------------------------------------------------------------------------------------------------------
