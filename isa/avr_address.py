@@ -8,11 +8,12 @@ first limb of a run before the run begins.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import cast
 
-from sqgen.code import ANY_FLAGS, PUSHED, SPILLED, Memory, Op
+from sqgen.code import ANY_FLAGS, PUSHED, SPILLED, Arg, Memory, Op
+from sqgen.errors import UserError
 from sqgen.table import Isa
 
 from .avr_registers import POINTERS
@@ -24,17 +25,20 @@ SCRATCH = ("r24", "r25")  # free where a function begins
 
 def address(ops: Sequence[Op], isa: Isa) -> list[Op]:
     """Instructions in place of `load`, `store`, `walk` and the marks; moves of aligned pairs joined to MOVW."""
-    return _join_moves(_Addressing(ops).run(), isa)
+    return _join_moves(_Addressing(ops, isa).run(), isa)
 
 
 class _Addressing:
-    def __init__(self, ops: Sequence[Op]) -> None:
-        self.ops = ops
+    def __init__(self, ops: Sequence[Op], isa: Isa) -> None:
+        self.ops, self.isa = ops, isa
         self.frame = len({op.args[1] for op in ops if op.insn in ("load", "store") and _base(op) == SPILLED})
         self.pushed = 0  # limbs on the stack
         self.unwinding = False
         self.walkers: dict[str, _Walker] = {}
         self.out: list[Op] = []
+        self.arms: list[_Arm] = []
+        self.forked: dict[str, int] = {}  # where the pointers are at the fork
+        self.later = 0  # cycles from there to the other arm, more than to the first one
 
     def run(self) -> list[Op]:
         heading = ""
@@ -70,6 +74,10 @@ class _Addressing:
             "own": self.nothing,
             "forget": self.nothing,
             "spare": self.nothing,
+            "fork": self.fork,
+            "arm": self.arm,
+            "join": self.join,
+            "wait": self.wait,
         }
         return marks[op.insn](index, op) if op.insn in marks else [op]
 
@@ -84,6 +92,8 @@ class _Addressing:
         return [replace(op, args=op.args[:1])]
 
     def access(self, index: int, op: Op) -> list[Op]:
+        if self.arms:
+            self.arms[-1].accesses.append((op.insn, op.args[1]))
         if _base(op) == PUSHED:
             return [self.on_stack(op)]
         return self.walkers[_base(op)].access(op)
@@ -130,7 +140,11 @@ class _Addressing:
         """Offsets of the accesses to a buffer until its pointer is set anew, and where it walks after the last one."""
         offsets: deque[int] = deque()
         end = None
+        elsewhere = False  # in the other way that the code goes
         for op in self.ops[index:]:
+            elsewhere = op.insn == "arm" or (elsewhere and op.insn != "join")
+            if elsewhere:
+                continue
             if op.insn in ("load", "store") and _base(op) == base:
                 offsets.append(cast(Memory, op.args[1]).offset)
                 end = None
@@ -140,12 +154,67 @@ class _Addressing:
                 break
         return offsets, end
 
+    def fork(self, index: int, op: Op) -> list[Op]:
+        self.forked = {base: walker.at for base, walker in self.walkers.items()}
+        self.arms = [_Arm(len(self.out))]
+        self.later = cast(int, op.args[0])
+        return []
+
+    def arm(self, index: int, op: Op) -> list[Op]:
+        """The other way, with the pointers where they were."""
+        self.arms[-1].ends(len(self.out), self.walkers)
+        self.arms.append(_Arm(len(self.out)))
+        for base, at in self.forked.items():
+            self.walkers[base] = _Walker(self.walkers[base].pointer, at, *self.upcoming(index + 1, base))
+        return []
+
+    def join(self, index: int, op: Op) -> list[Op]:
+        """Both ways take as long, and have done the same to memory.  Raises UserError where that cannot be."""
+        one, other = self.arms
+        other.ends(len(self.out), self.walkers)
+        if one.accesses != other.accesses or one.pointers != other.pointers:
+            raise UserError("signs=branched: both arms would not use memory alike here; take signs=branch-free")
+        first, second = (_join_moves(self.out[arm.first : arm.end], self.isa) for arm in (one, other))
+        longer = _cycles(first, self.isa) - _cycles(second, self.isa) - self.later
+        waiting = self.wait(0, Op("wait", (abs(longer),), comment="as long as the other arm"))
+        if longer < 0:
+            first[-2:-2] = waiting  # before the jump out of it, and the label of the other one
+        else:
+            second += waiting
+        self.out[one.first :] = [*first, *second]
+        self.arms = []
+        return []
+
+    def wait(self, index: int, op: Op) -> list[Op]:
+        (cycles,) = op.args
+        assert isinstance(cycles, int)
+        return [Op("nop", (), comment=op.comment if not count else "") for count in range(cycles)]
+
     def reach_frame(self, index: int, op: Op) -> list[Op]:
         """Y points below the frame, if there is one."""
         if not self.frame:
             return []
         self.walkers[SPILLED] = _Walker("Y", -1, *self.upcoming(index + 1, SPILLED))
         return stack_pointer_to("Y", op.heading)
+
+
+@dataclass
+class _Arm:
+    """One of two ways: where its instructions are, what it has done to memory, and where it leaves the pointers."""
+
+    first: int
+    end: int = 0
+    accesses: list[tuple[str, Arg]] = field(default_factory=list)
+    pointers: dict[str, int] = field(default_factory=dict)
+
+    def ends(self, end: int, walkers: Mapping[str, _Walker]) -> None:
+        self.end, self.pointers = end, {base: walker.at for base, walker in walkers.items()}
+
+
+def _cycles(ops: Sequence[Op], isa: Isa) -> int:
+    """Cycles of an arm, but for those in which it only waits: an arm in it is as long."""
+    core = isa.core(isa.default_core)
+    return sum(isa.cycles(isa.insns[op.insn], core) for op in ops if op.insn in isa.insns and op.insn != "nop")
 
 
 def _base(op: Op) -> str:

@@ -16,6 +16,7 @@ from sqgen.plan import Block, Difference, Load, Part, Plan, Recombine, Slice
 from sqgen.table import Isa
 
 from .avr_address import stack_pointer_to
+from .avr_arms import InArms
 from .avr_karatsuba import COUNTER, Buffer, Source, limbs_of, resident_difference
 from .avr_leaf import Leaf, operands, store
 from .avr_level import Level, left, load_pointer
@@ -91,7 +92,7 @@ class Module:
                 return both.highest
             else:
                 site = Site(operands(build, plan), "r", 0, clear(build, "zero"), pointers(plan))
-                in_place(build, plan, site).all_steps()
+                (InArms if plan.branches else in_place)(build, plan, site).all_steps()
         elif any(isinstance(step, Recombine) for step in plan.steps):
             level = Level(build, plan, self.registers(plan), self.called, self.given)
             level.all_steps()

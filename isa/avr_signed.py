@@ -60,6 +60,7 @@ class Signed(abc.ABC):
 
     waiting: Waiting  # carries of d and U
     of_e: Waiting  # that of e
+    both = BOTH
 
     def __init__(self, build: Builder, plan: Plan, site: Site) -> None:
         self.build, self.plan, self.site = build, plan, site
@@ -162,19 +163,23 @@ class Signed(abc.ABC):
 
     def form_e(self) -> None:
         """e', in the registers of what is on the left; d' too if H is to come."""
-        low, high = self.b[: self.half], self.b[self.half :]
         self.early = not self.v
+        self.e, carry = self.b_subtracted()
+        self.of_e.put(carry)
+        self.release("b")
+        self.e_formed()
+        if self.early and self.half <= self.both:
+            self.form_d()
+
+    def b_subtracted(self) -> tuple[list[Virtual], Flag | None]:
+        """e' and its borrow."""
+        low, high = self.b[: self.half], self.b[self.half :]
         for limb in high:  # as long as H needs them; and no pointer moves while a borrow is in the carry
             self.own(limb)
         homes = [limb.home for limb in low if limb.home]
         if homes and not self.early:
             self.build.mark("near", homes[0], homes[-1])
-        self.e, carry = self.difference(*self.order(low, high))
-        self.of_e.put(carry)
-        self.release("b")
-        self.e_formed()
-        if self.early and self.half <= BOTH:
-            self.form_d()
+        return self.difference(*self.order(low, high))
 
     def form_d(self) -> None:
         """d' = a_lo - a_hi, in the registers of a_lo."""

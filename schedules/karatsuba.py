@@ -14,7 +14,7 @@ but the next one may have three of them in place (`parts=nested`).  Where limbs 
 
 No branch looks at a sign: M is combined with a mask, which holds all ones if M is to be added.  With `signs=branched`
 one does, at the outermost level alone, for the proof walks every case of a branch: M is added or subtracted in arms of
-their own, which take equally long.
+their own, which take equally long; a level in place, up to 18 limbs, forms M in such arms.
 
 Cost: 3 M(n/2) and about 24 cycles for each limb of a half; 43 with three in place; called, 52.
 """
@@ -118,14 +118,14 @@ def steps(op: str, n: int, values: Values) -> Iterator[Step]:
 def level(a: Slice, b: Slice, levels: int, values: Values, branched: bool) -> Iterator[Step]:
     """One level, for two operands of as many limbs; the parts do not branch.
 
-    Raises UserError where it should branch and is in place: there limbs of M and L move between registers.
+    Raises UserError where it should branch and two levels are in place: there limbs of M and L move between registers.
     """
     n = a.count
     half = n - n // 2
     called = levels > IN_ONE[values.word("parts")]
     streamed = not called and (levels == 1 or n // 2 < FEWEST)
-    if branched and not called:
-        raise UserError("signs=branched needs parts=calls")
+    if branched and not called and not (streamed and levels == 1):
+        raise UserError("signs=branched needs parts=calls, or one level in place")
     low, high = (a.part(0, half), b.part(0, half)), (a.part(half, n - half), b.part(half, n - half))
     if called:
         d, e = Slice("r", 0, half), Slice("r", half, half)

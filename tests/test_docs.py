@@ -58,6 +58,15 @@ def test_the_figures_are_what_is_made_and_counted_now(op: str, bits: int) -> Non
     assert made in figures(), "run `make results`"
 
 
+@pytest.mark.simulator
+@pytest.mark.parametrize("bits", [64, 128, 160])
+def test_the_figures_with_branches_are_what_is_made_and_counted_now(bits: int) -> None:
+    tools = tool("figures")
+    made = tools.measured(tools.Job("avr", "atmega128", "mul", bits), branches=True)
+    assert made in tools.known(tools.BRANCHING), "run `make results`"
+    assert [row.bits for row in tools.known(tools.BRANCHING)] == list(tools.MUL_SIZES)
+
+
 # (core, operation, bits) that take more cycles than the next larger size, which is still to be mended: 15 limbs are
 # halves of 8 and 7, and no function forms both.
 SLOWER = [("cortex-m3", "mul", 480)]

@@ -55,8 +55,10 @@ def test_the_second_proof_finds_what_the_manifest_of_every_core_says(sqgen: Call
 def test_branches_and_variable_time_that_were_permitted_are_as_the_manifest_says(sqgen: Call, here: Path) -> None:
     signs = {"signs": "branched"}
     branched = spec("avr", 48, op="mul", method="karatsuba", parameters=signs, allow_branches=True)
+    both = {**signs, "levels": "1", "parts": "inline"}
+    in_place = spec("avr", 64, op="mul", method="karatsuba", parameters=both, allow_branches=True)
     variable = spec("arm", 64, core="cortex-m3", allow_variable_time=True)
-    for wanted, said in ((branched, "2 paths"), (variable, "1 case")):
+    for wanted, said in ((branched, "2 paths"), (in_place, "3 paths"), (variable, "1 case")):
         manifest, code = files(kernel_module.make(wanted), here)
         run = sqgen(f"verify {manifest} {code}")
         assert run.code == 0, run

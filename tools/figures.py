@@ -22,17 +22,20 @@ RUNS = 40  # operands tried in the simulator
 
 @dataclass(frozen=True)
 class Survey:
-    """The cores and sizes (bits) of an instruction set that are measured, and the file of what they cost."""
+    """The cores and sizes (bits) of an instruction set that are measured, and the file of what they cost; `branches` on
+    secrets are allowed, in arms that take equally long."""
 
     isa: str
     cores: tuple[str, ...]
     sizes: Sequence[int]
     file: Path
+    ops: Sequence[str] = OPS
+    branches: bool = False
 
     @property
     def jobs(self) -> list[Job]:
         """All kernels, in the order of the file."""
-        return [Job(self.isa, core, op, bits) for core in self.cores for op in OPS for bits in self.sizes]
+        return [Job(self.isa, core, op, bits) for core in self.cores for op in self.ops for bits in self.sizes]
 
 
 @dataclass(frozen=True)
@@ -75,14 +78,16 @@ SURVEYS = {
         Survey("msp430", ("msp430", "msp430x", "msp430x-mpy32"), range(16, 1025, 16), DOCS / "sweep-msp430.csv"),
     )
 }
+MUL_SIZES = (48, 64, 80, 96, 128, 160, 192, 224, 256, 384, 512, 768, 1024)  # that results are shown for
+BRANCHING = Survey("avr", ("atmega128",), MUL_SIZES, DOCS / "sweep-branches.csv", ("mul",), branches=True)
 
 
-def measured(job: Job) -> Figures:
-    """Make, prove and run one kernel.  Raises ClickException where the simulator disagrees; one that counts no cycles
-    says nothing of them."""
-    made = make(spec(job.isa, job.bits, op=job.op, core=job.core))
+def measured(job: Job, *, branches: bool = False) -> Figures:
+    """Make, prove and run one kernel, which may have `branches` on secrets.  Raises ClickException where the simulator
+    disagrees; one that counts no cycles says nothing of them."""
+    made = make(spec(job.isa, job.bits, op=job.op, core=job.core, allow_branches=branches))
     asked, price, stack = made.spec, made.price, made.verdict.stack
-    seen = check.run(made.compiled.image, asked.contract, asked.core, 0, RUNS, branches=False)
+    seen = check.run(made.compiled.image, asked.contract, asked.core, 0, RUNS, branches=branches)
     counted = (seen.call, seen.body) if seen.call else price.cycles
     if (*counted, seen.stack) != (*price.cycles, stack):
         raise click.ClickException(f"the simulator counts otherwise: {job.command}")

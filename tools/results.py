@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import click
-from figures import SURVEYS, Figures, Job, known
+from figures import BRANCHING, MUL_SIZES, SURVEYS, Figures, Job, known
 
 from sqgen.idioms import idioms
 from sqgen.kernel import make
@@ -27,7 +27,7 @@ FOUND = "<!-- found: made by `make results` -->", "<!-- end of found -->"
 EXAMPLE = "<!-- example: made by `make results` -->", "<!-- end of example -->"
 SIZES = {
     "sqr": (64, 96, 128, 160, 192, 224, 256, 384, 512, 768, 1024),
-    "mul": (48, 64, 80, 96, 128, 160, 192, 224, 256, 384, 512, 768, 1024),
+    "mul": MUL_SIZES,
 }
 MSP430_SIZES = {"sqr": (128, 160, 192, 256, 384, 512, 1024), "mul": (128, 160, 192, 256, 384, 512, 1024)}
 CORTEX_SIZES = {"sqr": (128, 160, 192, 224, 256, 384, 512, 1024, 2048), "mul": (128, 256, 512, 1024)}
@@ -47,12 +47,16 @@ def markdown(heads: str, rows: Iterable[str]) -> str:
 
 
 def table() -> str:
-    """Markdown: what our kernels cost, the best known of others, the difference, the command that makes ours again."""
+    """Markdown: what our kernels cost, the best known of others, the difference, ours where branches on signs are
+    allowed beside others that branch, the command that makes ours again."""
+    branching = {(ours.op, ours.bits): ours for ours in known(BRANCHING)}
     return markdown(
-        "| | bits | body | bytes | stack | method | best public code | | with branches on signs | | repeat with |",
+        "| | bits | body | bytes | stack | method | best public code | | with `--allow-branches` | best that branches | |"
+        " repeat with |",
         (
             f"| {OPERATION[ours.op]} | {ours.bits} | **{ours.body}** | {ours.bytes} | {ours.stack}"
-            f" | {ours.method} | {beside('avr', ours)} | {beside('avr', ours, leaks=True)} | {again('avr', ours)} |"
+            f" | {ours.method} | {beside('avr', ours)} | {with_branches(branching.get((ours.op, ours.bits)))}"
+            f" | {again('avr', ours)} |"
             for ours in known(SURVEYS["avr"])
             if ours.bits in SIZES[ours.op]
         ),
@@ -95,6 +99,11 @@ def beside(name: str, ours: Figures, *, leaks: bool = False) -> str:
         return " | "
     own = ours.body if best.counts == "body" else ours.call
     return f"{best.cycles}, {best.who}, {best.basis} | {100 * (own - best.cycles) / best.cycles:+.1f} %"
+
+
+def with_branches(ours: Figures | None) -> str:
+    """Ours where branches on signs are allowed, and the fastest of others that branch: three cells."""
+    return f"**{ours.body}** | {beside('avr', ours, leaks=True)}" if ours else " | | "
 
 
 def floors() -> str:

@@ -7,11 +7,12 @@ python tools/sweep.py --measure --isa arm --least 256 --most 384
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import click
-from figures import DOCS, SURVEYS, Figures, known, measured, write
+from figures import BRANCHING, DOCS, SURVEYS, Figures, known, measured, write
 from rich.progress import track
 
 from sqgen import workers
@@ -95,10 +96,11 @@ def plot(figures: Sequence[Figures]) -> str:
 @click.option("--most", default=1 << 16, help="Largest size to measure, in bits.")
 def main(*, measure: bool, names: Sequence[str], least: int, most: int) -> None:
     """Measure all sizes, and draw them."""
-    for survey in (SURVEYS[name] for name in names if measure):
+    for survey in (each for each in (*SURVEYS.values(), BRANCHING) if measure and each.isa in names):
         jobs = [job for job in survey.jobs if least <= job.bits <= most]
+        one = functools.partial(measured, branches=survey.branches)
         with workers.pool() as pool:
-            found = list(track(pool.map(measured, jobs), f"{survey.isa} ...", total=len(jobs)))
+            found = list(track(pool.map(one, jobs), f"{survey.file.stem} ...", total=len(jobs)))
         write(survey, [*known(survey), *found])
     PLOT.write_text(plot(known(SURVEYS["avr"])), encoding="utf-8")
 

@@ -1,0 +1,244 @@
+"""One level of Karatsuba multiplication on AVR that branches on the signs of both differences (`avr_signed`).
+
+Of M = d e one factor stays in registers, and the limbs of the other one go, row by row.  The highest limb of a row's
+sum begins in the register of the limb that has gone (`avr_middle`): if it begins with that limb, then X times what goes
+is added, and M is right if what stays is negative.  So the code branches on the sign of e, which is known first:
+
+* e is negative: it stays, d goes, and no sign costs anything in the rows.  If d is negative, too, then e' is added to
+  the upper half of M at last, in one of two small arms; the other one waits as long.
+* e is not negative: d stays, e goes.  Where d is not negative either, a mask lets the sums begin with all ones, too
+  much by X^2 - X; nothing is to be added at last.
+
+So only one sign costs anything, a cycle for each limb of a half.  Both arms use memory alike, in the same order.
+"""
+
+from __future__ import annotations
+
+import abc
+from dataclasses import replace
+
+from sqgen.code import Builder, Flag, Virtual
+from sqgen.errors import UserError
+from sqgen.plan import Plan
+
+from .avr_karatsuba import Chain, signed
+from .avr_leaf import Leaf
+from .avr_middle import FITTING, InRegisters, tops_last
+from .avr_registers import LOW
+from .avr_runs import as_mask
+from .avr_signed import ROOMY, Site
+from .avr_tape import Waiting
+
+LATER = 1  # cycles to the second arm, more than to the first one: a branch not taken and a jump, not a branch taken
+KEPT = 20  # limbs of what stays, twice, and of what goes, that find registers when the rows begin
+
+
+class InArms(InRegisters):
+    """Forms L, H and e; then the arms."""
+
+    both = ROOMY  # of more limbs each arm has its own ones wait
+
+    def __init__(self, build: Builder, plan: Plan, site: Site) -> None:
+        super().__init__(build, plan, site)
+        if self.half > FITTING:
+            raise UserError(
+                f"signs=branched finds no registers for {plan.limbs} limbs in place; take signs=branch-free"
+            )
+
+    def form_e(self) -> None:
+        """e'; its borrow stays in the carry, but waits if H is to come."""
+        if not self.v:
+            super().form_e()
+            return
+        self.e, _ = self.b_subtracted()
+        self.release("b")
+
+    def e_formed(self) -> None:
+        """Its borrow is looked at when the middle begins."""
+
+    def form_middle(self, plan: Plan) -> None:
+        """M, and all that follows."""
+        build = self.build
+        negative, other, done = build.label("negative"), build.label("other"), build.label("done")
+        for limb in self.d:  # the arms use it at different times
+            self.own(limb)
+        if self.early:
+            self.of_e.carry()
+        build.mark("brcs", negative)
+        build.mark("rjmp", other)
+        build.mark("label", negative)
+        build.mark("fork", LATER)
+        Negative(self).rest(plan)
+        build.mark("rjmp", done)
+        build.mark("label", other)
+        build.mark("arm")
+        Other(self).rest(plan)
+        build.mark("join")
+        build.mark("label", done)
+
+    def finish(self) -> None:
+        """The arms have done it."""
+
+
+class Arm(InRegisters):
+    """M and what follows, from where the other steps have left."""
+
+    def __init__(self, before: InArms) -> None:
+        super().__init__(before.build, before.plan, before.site)
+        self.low, self.v = list(before.low), list(before.v)
+        self.d, self.e = list(before.d), list(before.e)
+        if self.d:
+            self.d_signed(before.waiting.masks[0])
+
+    def rest(self, plan: Plan) -> None:
+        self.form_middle(plan)
+        self.finish()
+
+    def form_d(self) -> None:
+        """d' = a_lo - a_hi, in the registers of a_lo; of what goes the highest limbs, for which there are no registers,
+        wait where their rows will leave M's."""
+        low, high = self.a[: self.half], self.a[self.half :]
+        self.d = low
+        borrow = Chain(self.build, "borrow", self.zero)
+        for index, limb in enumerate(low):
+            self.own(limb)
+            if index < len(high):
+                self.own(high[index])
+            borrow.run([limb], lambda index: high[index] if index < len(high) else None, [index])
+            if index >= KEPT - 2 * self.half:
+                self.put_aside(self.goes()[index], self.half + index)
+        self.d_signed(as_mask(self.build, "waiting", borrow.carry))
+        self.release("a")
+
+    def put_aside(self, limb: Virtual, column: int) -> None:
+        """A limb waits in the place of a column."""
+        if column < 2 * self.half:
+            self.room(limb, column)
+            self.build.memory("store", limb, self.place(column))
+            self.build.mark("forget", limb)
+
+    @abc.abstractmethod
+    def goes(self) -> list[Virtual]:
+        """The factor whose limbs are the rows'."""
+
+    @abc.abstractmethod
+    def stays(self) -> list[Virtual]:
+        """The other one."""
+
+    @abc.abstractmethod
+    def d_signed(self, mask: Virtual) -> None:
+        """What becomes of the sign of d."""
+
+    def leaf_of_middle(self, plan: Plan) -> Leaf:
+        rows = replace(plan, steps=tuple(tops_last(plan.steps)))
+        self.own(self.goes()[0])
+        return Leaf(rows, self.build, self.goes(), self.stays(), out=self.take_middle, zero=self.zero, begin=self.begin)
+
+    def after_row(self, row: int) -> None:
+        if 0 <= row < self.half - 1:
+            self.own(self.goes()[row + 1])
+
+    def finish(self) -> None:
+        """The upper half of the middle, and what is carried from there into H'."""
+        build, half = self.build, self.half
+        w, high = self.v[:half], self.v[half:]
+        lifted, more = (Chain(build, name, self.zero) for name in ("lifted", "more"))
+        lifted.carry = self.waiting.carry()
+        lifted.run(self.sum, lambda index: w[index], range(half))
+        top = self.counted("top", lifted.carry)
+        self.correct(top)
+        more.carry = self.too_much()
+        more.onto(
+            self.sum,
+            lambda index: high[index] if index < len(high) else None,
+            range(half),
+            lambda index, limbs: self.final(2 * half + index, limbs),
+        )
+        self.count(top, more.carry)
+        less = build.emit("sbc", top, self.zero, takes=build.emit("lsr", self.mask), comment="from -1 to 2")
+        sign = as_mask(build, "sign", less)
+        above = high[: max(0, self.top - 3 * half)]
+        Chain(build, "rise", self.zero).onto(
+            above, signed(top, sign), range(len(above)), lambda index, limbs: self.final(3 * half + index, limbs)
+        )
+
+    @abc.abstractmethod
+    def correct(self, top: Virtual) -> None:
+        """What is to be added to the upper half of M for the sign of d, with its carry."""
+
+
+class Negative(Arm):
+    """e is negative: the mask is that of d, by which X^2 is too much at last."""
+
+    def goes(self) -> list[Virtual]:
+        return self.d
+
+    def stays(self) -> list[Virtual]:
+        return self.e
+
+    def d_signed(self, mask: Virtual) -> None:
+        self.waiting.masks.append(mask)
+
+    def begin(self, column: int) -> Virtual:
+        return self.d[column - self.half]
+
+    def correct(self, top: Virtual) -> None:
+        """Add e' where d is negative; else wait as long: a branch taken, not one that is not, and no jump (2)."""
+        build = self.build
+        self.mask = self.waiting.mask()
+        build.mark("need", reads=[*self.sum, *self.e, top, self.zero])
+        plain, done = build.label("plain"), build.label("corrected")
+        build.emit("asr", self.mask, comment="the mask of d's sign stays as it is")
+        build.mark("brcc", plain)
+        chain = Chain(build, "carry", self.zero)
+        chain.run(self.sum, lambda index: self.e[index], range(self.half))
+        self.count(top, chain.carry)
+        build.mark("rjmp", done)
+        build.mark("label", plain)
+        build.mark("wait", self.half + 2)
+        build.mark("label", done)
+
+    def too_much(self) -> Flag | None:
+        return None
+
+
+class InFlag(Waiting):
+    """One carry that waits in flag T, where no register is free."""
+
+    def __init__(self, build: Builder) -> None:
+        super().__init__(build, together=False)
+        self.flag: Flag | None = None
+
+    def put(self, carry: Flag | None) -> None:
+        self.build.emit("sbc", LOW, LOW, takes=carry, fresh=True)
+        self.flag = self.build.emit("bst", LOW, 0)
+
+    def carry(self) -> Flag | None:
+        self.build.emit("bld", LOW, 0, takes=self.flag)
+        return self.build.emit("lsr", LOW)
+
+
+class Other(Arm):
+    """e is not negative: the mask is that of d not negative."""
+
+    def __init__(self, before: InArms) -> None:
+        super().__init__(before)
+        self.waiting = InFlag(self.build)
+
+    def goes(self) -> list[Virtual]:
+        return self.e
+
+    def stays(self) -> list[Virtual]:
+        return self.d
+
+    def d_signed(self, mask: Virtual) -> None:
+        self.mask = mask
+        self.build.emit("com", mask, comment="all ones if d is not negative")
+
+    def begin(self, column: int) -> Virtual:
+        limb = self.e[column - self.half]
+        self.build.emit("or", limb, self.mask)
+        return limb
+
+    def correct(self, top: Virtual) -> None:
+        """Nothing."""

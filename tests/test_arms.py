@@ -1,0 +1,223 @@
+"""Karatsuba in place that branches on both signs, and what lets code go two ways: registers, memory and cycles."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from conftest import avr, compiled, contract, core
+from handwritten import Foreign
+from mutants import mutants
+from sqgen.isa.avr_address import address
+from test_branched import costs, four_signs, runs_alike
+
+from sqgen import check, frame, interpret, methods
+from sqgen import kernel as kernels
+from sqgen.allocate import Task, allocate, best_places
+from sqgen.code import Builder, Code, CodeError, Function, Memory, Op
+from sqgen.encode import disassemble
+from sqgen.errors import UserError
+from sqgen.forward_proof import prove_forward
+from sqgen.idioms import idioms
+from sqgen.kernel import Kernel
+from sqgen.prove import prove
+from sqgen.replay import verify
+from sqgen.residence import residence
+from sqgen.spec import spec
+from sqgen.timing import prices
+
+IN_PLACE = {"levels": "1", "parts": "inline", "signs": "branched"}
+SIZES = [*range(16, 152, 8)]
+OTHERS = ["atmega2560", "atxmega128a4u", "atmega4809"]
+
+
+def made(bits: int, part: str = "atmega128") -> Kernel:
+    request = spec("avr", bits, op="mul", method="karatsuba", core=part, parameters=IN_PLACE, allow_branches=True)
+    return kernels.make(request)
+
+
+def lowered(bits: int) -> Function:
+    code: Code = idioms(avr()).lower(methods.plan("mul", bits // 8, "karatsuba", IN_PLACE), avr(), core())
+    return code.functions[0]
+
+
+# ---- the kernels ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("bits", SIZES)
+def test_three_ways_are_proved_twice_and_take_equally_long_on_every_core(bits: int) -> None:
+    code = compiled("mul", bits // 8, "karatsuba", **IN_PLACE).image
+    what = contract("mul", bits // 8)
+    found, second = prove(code, what, core(), branches=True), prove_forward(code, what, core(), branches=True)
+    assert (found.fault, len(found.others), second.why, len(second.paths)) == (None, 2, "", 3)
+    cores = [avr().core(name) for name in ("atmega128", *OTHERS)]
+    ways = [prices(avr(), cores, code, path) for path in (found.path, *found.others)]
+    for first, second_way, third in zip(*ways, strict=True):
+        assert first.cycles == second_way.cycles == third.cycles
+    fault = prove(code, what, core()).fault
+    assert fault and fault.instruction.startswith("brcs") and "depends on a secret" in fault.message
+
+
+@pytest.mark.parametrize("bits", [16, 64, 88, 128, 144])
+def test_all_four_signs_give_the_product_and_three_of_them_other_ways(bits: int) -> None:
+    kernel, paths = made(bits), set()
+    for operands in four_signs((bits + 8) // 16 * 16):  # the low half of an odd number of limbs is the larger one
+        result, path = interpret.trace(kernel.compiled.image, kernel.spec.contract, kernel.spec.core, operands)
+        assert result == operands[0] * operands[1]
+        paths.add(path)
+    assert paths == {kernel.verdict.path, *kernel.verdict.others} and len(paths) == 3
+
+
+@pytest.mark.simulator
+@pytest.mark.parametrize("part", ["atmega128", "atmega2560"])
+@pytest.mark.parametrize("bits", [16, 64, 96, 128])
+def test_simavr_sees_three_paths_and_the_cycles_of_the_manifest(bits: int, part: str) -> None:
+    kernel = made(bits, part)
+    report = check.run(kernel.compiled.image, kernel.spec.contract, kernel.spec.core, runs=60, branches=True)
+    assert (report.call, report.body, report.stack) == costs(kernel)
+    assert report.paths == 3
+
+
+@pytest.mark.parametrize(("bits", "public"), [(64, 365), (96, 785), (128, 1301)])
+def test_auto_is_faster_than_public_code_that_branches(bits: int, public: int) -> None:
+    """The figures of issue 5, with branches on a sign."""
+    found = kernels.make(spec("avr", bits, op="mul", allow_branches=True))
+    assert found.verdict.others and found.price.body <= public
+
+
+def test_mutants_of_the_branches_and_of_what_waits_are_refused_or_right() -> None:
+    code = compiled("mul", 2, "karatsuba", **IN_PLACE).image
+    names = [instr.insn.name for _, instr in disassemble(avr(), code)]
+    flow = [at for at, name in enumerate(names) if name in ("brcs", "brcc", "rjmp", "nop", "asr", "com", "or", "bst")]
+    near = {at + more for at in flow for more in (-1, 0, 1)}
+    proved = 0
+    for mutant in mutants(Foreign(contract("mul", 2), code, 0)):
+        if mutant.at not in near:
+            continue
+        if prove(mutant.kernel.image, mutant.kernel.contract, core(), branches=True).proved:
+            proved += 1
+            assert runs_alike(mutant.kernel), mutant
+    assert 0 < proved < 100
+
+
+@pytest.mark.parametrize(
+    ("bits", "says"), [(152, "finds no registers for 19 limbs in place"), (320, "finds no registers for 40 limbs")]
+)
+def test_what_has_too_many_limbs_says_so(bits: int, says: str) -> None:
+    with pytest.raises(UserError, match=says):
+        made(bits)
+
+
+# ---- registers: two ways from one place -----------------------------------------------------------------------------
+
+
+def index_of(ops: Sequence[Op], name: str) -> int:
+    return next(index for index, op in enumerate(ops) if op.insn == name)
+
+
+@pytest.mark.parametrize("bits", [64, 80, 128])
+def test_both_ways_begin_with_the_same_limbs_in_the_same_registers(bits: int) -> None:
+    function = lowered(bits)
+    found = residence(function)
+    task = Task.of(found, frame.prices(avr(), "speed"), avr().pairs())
+    placed = best_places(task, found)
+    assert found.twins and found.fork == index_of(function.ops, "fork")
+    arm = index_of(function.ops, "arm")
+    for new, old in found.twins.items():
+        moved = [to for time, stay, to in placed.moves if stay == old and time <= found.fork]
+        assert placed.where[new] == (moved or [placed.where[old]])[-1]
+        assert found.stays[old].virtual is found.stays[new].virtual
+        assert found.stays[old].birth < 2 * found.fork < found.stays[old].death <= found.stays[new].birth == 2 * arm
+
+
+def test_what_the_first_way_stores_is_nothing_to_the_other_one() -> None:
+    function = lowered(128)
+    done = allocate(function, frame.prices(avr(), "speed"), avr().pairs())
+    verify(function, done)
+    arm = index_of(done.ops, "arm")
+    stores = [at for at, op in enumerate(done.ops) if op.insn == "store" and op not in function.ops]
+    own = {op.args[1] for op in function.ops if op.insn == "store"}
+    added = [at for at in stores if at > arm and done.ops[at].args[1] in own]
+    assert added
+    refused = 0
+    for at in added:
+        try:
+            verify(function, Function("", (*done.ops[:at], *done.ops[at + 1 :]), done.pool))
+        except CodeError:
+            refused += 1
+    assert refused == len(added)
+
+
+def two_ways() -> tuple[Builder, Function]:
+    """Three limbs, two registers; one of them is used in one way, the others in the other one."""
+    build = Builder(avr())
+    one, two, three = (build.limb(name) for name in ("one", "two", "three"))
+    for number, limb in enumerate((one, two)):
+        build.emit("ldi", limb, number)
+        build.mark("room", limb, Memory("r", 4 + number))
+    build.mark("fork", 0)
+    build.emit("ldi", three, 2)
+    for offset, limb in enumerate((three, one, two)):
+        build.memory("store", limb, Memory("r", offset))
+    build.mark("arm")
+    for offset, limb in enumerate((two, one)):
+        build.memory("store", limb, Memory("r", offset))
+    build.mark("join")
+    return build, Function("", tuple(build.ops), ("r16", "r17"))
+
+
+def test_a_limb_that_one_way_puts_away_is_still_there_in_the_other() -> None:
+    _, function = two_ways()
+    done = allocate(function, {}, {})
+    verify(function, done)
+    fork, arm = index_of(done.ops, "fork"), index_of(done.ops, "arm")
+    assert [op.insn for op in done.ops[:fork]].count("store") == 0
+    assert [op.insn for op in done.ops[fork:arm]].count("store") == 4
+    assert [op.insn for op in done.ops[arm:]] == ["arm", "store", "store", "join"]
+
+
+# ---- memory and cycles ----------------------------------------------------------------------------------------------
+
+
+def arms(first: Sequence[Op], second: Sequence[Op], later: int = 0) -> list[str]:
+    """The instructions of two ways, each behind its own start, the first one with a jump and a label at its end."""
+    start = [Op("point", ("Z", Memory("r", 0))), Op("fork", (later,))]
+    out = [Op("rjmp", ()), Op("label", ())]
+    return [op.insn for op in address([*start, *first, *out, Op("arm", ()), *second, Op("join", ())], avr())]
+
+
+STORE = Op("store", ("r16", Memory("r", 1)))
+ONE = Op("inc", ("r16",))
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "later", "before_jump", "at_end"),
+    [
+        ([STORE], [STORE], 0, 0, 2),  # the jump
+        ([STORE], [STORE], 2, 0, 0),
+        ([STORE], [STORE, ONE, ONE, ONE], 0, 1, 0),
+        ([STORE, ONE], [STORE], 1, 0, 2),
+        ([ONE, Op("wait", (3,))], [ONE], 2, 0, 0),  # beside an arm in it that does something meanwhile
+        ([Op("mov", ("r16", "r18")), Op("mov", ("r17", "r19"))], [ONE], 2, 0, 0),  # which become one MOVW
+    ],
+)
+def test_the_shorter_way_waits(first: list[Op], second: list[Op], later: int, before_jump: int, at_end: int) -> None:
+    made = arms(first, second, later)
+    jump = made.index("rjmp")
+    own = sum(op.args[0] for op in first if op.insn == "wait")  # type: ignore[misc]
+    assert (made[:jump].count("nop") - own, made[jump:].count("nop")) == (before_jump, at_end)
+    assert made[jump - before_jump : jump] == ["nop"] * before_jump and made[len(made) - at_end :] == ["nop"] * at_end
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ([STORE], []),
+        ([STORE], [Op("load", ("r16", Memory("r", 1)))]),
+        ([STORE], [Op("store", ("r16", Memory("r", 2)))]),
+        ([Op("walk", (Memory("r", 4),))], []),
+    ],
+)
+def test_ways_that_would_not_use_memory_alike_are_refused(first: list[Op], second: list[Op]) -> None:
+    with pytest.raises(UserError, match="would not use memory alike"):
+        arms(first, second)
