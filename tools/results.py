@@ -51,8 +51,8 @@ def table() -> str:
     allowed beside others that branch, the command that makes ours again."""
     branching = {(ours.op, ours.bits): ours for ours in known(BRANCHING)}
     return markdown(
-        "| | bits | body | bytes | stack | method | best public code | | with `--allow-branches` | best that branches | |"
-        " repeat with |",
+        "| | bits | body | bytes | stack | method | best public code | |"
+        " with `--allow-branches` | best that branches | | repeat with |",
         (
             f"| {OPERATION[ours.op]} | {ours.bits} | **{ours.body}** | {ours.bytes} | {ours.stack}"
             f" | {ours.method} | {beside('avr', ours)} | {with_branches(branching.get((ours.op, ours.bits)))}"
