@@ -146,6 +146,44 @@ def test_a_file_that_is_imported_counts_however_far_away_and_no_other(
     assert sources.digest(found) != before
 
 
+PROGRAM = '''"""What it is."""
+
+import os  # needed
+
+
+def f(x: str = "# no comment") -> str:
+    """What it does,
+    in two lines."""
+    # why
+    """no docstring"""
+    return f"{x}#"  # here
+'''
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "same"),
+    [
+        ("What it is", "What else", True),
+        ("in two lines", "in\n    three lines", True),
+        ("# why\n", "\n\n", True),
+        ("  # here", "", True),
+        ("# no comment", "# no", False),
+        ("no docstring", "none", False),
+        ('{x}#"', '{x}"', False),
+        ("import os", "import sys", False),
+    ],
+)
+def test_what_is_said_of_a_program_does_not_count_and_what_it_does_does(
+    tmp_path: Path, old: str, new: str, same: bool
+) -> None:
+    path, before = tmp_path / "one.py", tmp_path / "two.py"
+    before.write_text(PROGRAM)
+    path.write_text(PROGRAM.replace(old, new))
+    assert path.read_text() != PROGRAM
+    assert (sources.digest([path]) == sources.digest([before])) is same
+    assert compile(sources.bare(PROGRAM), "bare", "exec")
+
+
 def test_what_decides_on_mutants_is_all_that_the_provers_are_made_of() -> None:
     names = {path.stem for path in sources.closure(sources.modules(mutate.PROVERS))}
     assert {"walk", "symbolic", "forward_sums", "meaning", "bus", "table"} <= names

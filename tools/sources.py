@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import hashlib
-from collections.abc import Collection, Iterable, Iterator
+import io
+import tokenize
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from sqgen import tables
@@ -74,6 +76,24 @@ def answers(isa: str) -> list[Path]:
     return [TOP / "isa" / f"{isa}.toml", *sorted(TOP.glob(f"schedules/answers/{isa}*.toml"))]
 
 
-def digest(paths: Iterable[Path]) -> str:
-    """Of what stands in these files."""
-    return hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()[:16]
+def digest(paths: Sequence[Path]) -> str:
+    """Of what stands in these files; of a program, of what it does."""
+    texts = (path.read_text(encoding="utf-8") for path in paths)
+    found = (bare(text) if path.suffix == ".py" else text for path, text in zip(paths, texts, strict=True))
+    return hashlib.sha256("".join(found).encode()).hexdigest()[:16]
+
+
+def bare(program: str) -> str:
+    """A program without comments, docstrings and empty lines, none of which decides on anything."""
+    lines = program.splitlines()
+    for token in tokenize.generate_tokens(io.StringIO(program).readline):
+        if token.type == tokenize.COMMENT:
+            row, column = token.start
+            lines[row - 1] = lines[row - 1][:column]
+    for node in ast.walk(ast.parse(program)):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and ast.get_docstring(
+            node
+        ):
+            said = node.body[0]
+            lines[said.lineno - 1 : said.end_lineno] = [""] * len(lines[said.lineno - 1 : said.end_lineno])
+    return "".join(f"{line.rstrip()}\n" for line in lines if line.strip())
