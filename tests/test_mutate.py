@@ -55,10 +55,32 @@ def test_what_was_found_counts_for_the_same_code_provers_and_table_only(monkeypa
     subject = next(mutate.subjects(["cortex-m4"]))
     found = {subject.name: {**mutate.basis(subject), "counts": {}}}
     assert mutate.is_known(subject, found) and not mutate.is_known(subject, {})
-    for key in ("sha256", "prover", "table"):
+    for key in ("sha256", "prover", "second", "table"):
         assert not mutate.is_known(subject, {subject.name: {**found[subject.name], key: "another"}})
-    monkeypatch.setattr(mutate, "prover", lambda: "another")
+    monkeypatch.setattr(mutate, "prover", lambda which=mutate.FIRST: "another")
     assert not mutate.is_known(subject, found)
+
+
+def test_where_only_the_second_proof_is_another_one_it_alone_looks_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    subject = next(mutate.subjects(["atmega128"], sample=10 * SAMPLE))
+    done = mutate.tally(subject, PAIRS)
+    assert len(done.accepted) == sum(counts.get(BOTH, 0) + counts.get(ONE, 0) for counts in done.counts.values()) > 0
+    entry = {**mutate.basis(subject), **{key: value for key, value in vars(done).items() if key != "name"}}
+    before = mutate.half_known(subject, {subject.name: {**entry, "second": "another"}})
+    assert before == done
+    for key in ("sha256", "prover", "table"):
+        assert mutate.half_known(subject, {subject.name: {**entry, key: "another"}}) is None
+    assert mutate.half_known(subject, {subject.name: mutate.basis(subject)}) is None  # nobody kept which they are
+
+    class Doubter:
+        proved = False
+
+    monkeypatch.setattr(mutate, "prove", lambda *_: pytest.fail("the first proof is not asked"))
+    assert mutate.again(subject, PAIRS, done) == done
+    monkeypatch.setattr(mutate, "prove_forward", lambda *_: Doubter)
+    doubted = mutate.again(subject, PAIRS, done).counts
+    assert sum(counts.get(ONE, 0) for counts in doubted.values()) == len(done.accepted)
+    assert not any(counts.get(BOTH) for counts in doubted.values())
 
 
 def test_what_was_found_is_kept_in_one_order() -> None:

@@ -81,8 +81,9 @@ def test_what_is_not_tried_again_is_kept(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_it_says_what_is_of_older_sources() -> None:
-    entry = {"prover": mutate.prover(), "table": mutate.table_of(avr())}
-    mutation = {"atmega128/sqr/a/16": entry, "atmega128/sqr/b/16": {**entry, "prover": "another"}}
+    entry = {"prover": mutate.prover(), "second": mutate.prover(mutate.SECOND), "table": mutate.table_of(avr())}
+    others = {f"atmega128/sqr/{key}/16": {**entry, key: "another"} for key in ("prover", "second")}
+    mutation = {"atmega128/sqr/a/16": entry, **others}
     kept = {
         "matrix": {"arm": {trust.SOURCES: matrix.version("arm")}, "avr": {trust.SOURCES: "others"}},
         "reproduce": {
@@ -91,7 +92,7 @@ def test_it_says_what_is_of_older_sources() -> None:
         },
     }
     assert [line.partition(":")[0] for line in trust.older(mutation, kept)] == [
-        "1 of 2 kernels were changed when provers or tables were others",
+        "2 of 3 kernels were changed when provers or tables were others",
         *("avr", "msp430-3.12.1"),
     ]
 
@@ -185,9 +186,13 @@ def test_what_is_said_of_a_program_does_not_count_and_what_it_does_does(
 
 
 def test_what_decides_on_mutants_is_all_that_the_provers_are_made_of() -> None:
-    names = {path.stem for path in sources.closure(sources.modules(mutate.PROVERS))}
-    assert {"walk", "symbolic", "forward_sums", "meaning", "bus", "table"} <= names
-    assert not {"emit", "cli", "allocate", "search"} & names
+    first, second = (
+        {path.stem for path in sources.closure(sources.modules(some))} for some in (mutate.FIRST, mutate.SECOND)
+    )
+    assert {"walk", "symbolic", "interpret", "meaning", "bus", "table"} <= first
+    assert {"forward", "forward_sums", "forward_end", "meaning", "bus", "table"} <= second
+    assert not [name for name in first if name.startswith("forward")] and not {"walk", "forms", "symbolic"} & second
+    assert not {"emit", "cli", "allocate", "search"} & (first | second)
 
 
 def test_kernels_of_one_instruction_set_do_not_rest_on_the_files_of_another() -> None:

@@ -4,7 +4,7 @@ A change is refused by the proof; or it is accepted, and then runs on structured
 the second proof whether it thinks so, too.  One that is accepted and wrong is a fault of the proof: the command says
 which, and fails.  Of small kernels every change of one instruction is tried, of larger ones a sample; pairs of each.
 Kernels that were done before are not done again, as long as they and the sources of the provers are the same: it may be
-stopped at any time.
+stopped at any time.  Where just the second proof is another one, it alone looks again at what was accepted.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import random
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import as_completed
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +36,8 @@ from sqgen.spec import spec
 from sqgen.table import Core, Isa
 
 STATE = Path(__file__).resolve().parent.parent / "docs" / "mutation.json"
-PROVERS = ("prove", "forward_proof", "interpret", "mutants", "tables")  # what decides on outcomes, in sqgen/
+FIRST = ("prove", "interpret", "mutants", "tables")  # what decides on what is accepted, and on what is wrong, in sqgen/
+SECOND = ("forward_proof",)  # and on whether both proofs say so
 RUNS = 60  # operands on which an accepted change is run
 COUNT, SAMPLE = 300, 150  # pairs of changes of a small kernel; changes, and pairs of them, of a larger one
 PAIRS = "pairs"
@@ -77,20 +78,24 @@ class Subject:
         """What becomes of it with its code changed."""
         if not prove(image, self.contract, self.core).proved:
             return REFUSED
-        if broken_promise(image, self.contract, self.core, RUNS):
-            return WRONG
+        return WRONG if broken_promise(image, self.contract, self.core, RUNS) else self.agreed(image)
+
+    def agreed(self, image: bytes) -> str:
+        """What the second proof says of code that is accepted."""
         return BOTH if prove_forward(image, self.contract, self.core).proved else ONE
 
 
 @dataclass(frozen=True)
 class Tally:
-    """What became of the changes of a kernel, by kind, and those that are accepted and wrong as text; how many changes
-    of one instruction it has in all, tried or not."""
+    """What became of the changes of a kernel, by kind, and those that are accepted and wrong as text; which ones are
+    `accepted` and not wrong, counted from 0 as they were tried; how many changes of one instruction there are in all.
+    """
 
     name: str
     changes: int
     counts: Mapping[str, Mapping[str, int]]
     wrong: Sequence[str]
+    accepted: Sequence[int]
 
 
 def subjects(wanted: Sequence[str], every: Sizes = SIZES, sample: int | None = None) -> Iterator[Subject]:
@@ -109,30 +114,53 @@ def subjects(wanted: Sequence[str], every: Sizes = SIZES, sample: int | None = N
                 yield Subject(label, made.spec.contract, made.spec.core, made.compiled.image, made.sha256, sample)
 
 
-def tally(subject: Subject, pairs: int) -> Tally:
-    """Try a kernel's changes, and so many pairs."""
+def trials(subject: Subject, pairs: int) -> tuple[int, list[tuple[Change, ...]]]:
+    """How many changes a kernel has, and those that are tried, with so many pairs."""
     which = subject.contract.isa
     every = list(mutants.changes(which, subject.image))
     chosen = every
     if subject.sample is not None and subject.sample < len(every):
         chosen = random.Random(subject.name).sample(every, subject.sample)
+    both = mutants.pairs(which, subject.image, pairs, subject.name)
+    return len(every), [*((change,) for change in chosen), *both]
+
+
+def kind(trial: Sequence[Change]) -> str:
+    return trial[0].how if len(trial) == 1 else PAIRS
+
+
+def changed(subject: Subject, trial: Sequence[Change]) -> bytes:
+    """The kernel's code with some changes."""
+    image = subject.image
+    for change in trial:
+        image = change.apply(image)
+    return image
+
+
+def tally(subject: Subject, pairs: int) -> Tally:
+    """Try a kernel's changes, and so many pairs."""
+    changes, every = trials(subject, pairs)
     counts: dict[str, Counter[str]] = {}
-    wrong = []
-
-    def note(how: str, *some: Change) -> None:
-        image = subject.image
-        for change in some:
-            image = change.apply(image)
-        found = subject.outcome(image)
-        counts.setdefault(how, Counter())[found] += 1
+    wrong, accepted = [], []
+    for number, trial in enumerate(every):
+        found = subject.outcome(changed(subject, trial))
+        counts.setdefault(kind(trial), Counter())[found] += 1
         if found == WRONG:
-            wrong.append(f"{subject.name}: " + " and ".join(change.text() for change in some))
+            wrong.append(f"{subject.name}: " + " and ".join(change.text() for change in trial))
+        elif found != REFUSED:
+            accepted.append(number)
+    return Tally(subject.name, changes, counts, wrong, accepted)
 
-    for change in chosen:
-        note(change.how, change)
-    for both in mutants.pairs(which, subject.image, pairs, subject.name):
-        note(PAIRS, *both)
-    return Tally(subject.name, len(every), counts, wrong)
+
+def again(subject: Subject, pairs: int, before: Tally) -> Tally:
+    """The same with what the second proof says now of what was accepted."""
+    _, every = trials(subject, pairs)
+    counts = {
+        how: Counter({k: n for k, n in some.items() if k not in (BOTH, ONE)}) for how, some in before.counts.items()
+    }
+    for trial in (every[number] for number in before.accepted):
+        counts[kind(trial)][subject.agreed(changed(subject, trial))] += 1
+    return replace(before, counts=counts)
 
 
 def known() -> dict[str, dict[str, Any]]:
@@ -141,14 +169,15 @@ def known() -> dict[str, dict[str, Any]]:
 
 
 @functools.cache
-def prover() -> str:
-    """Which provers: one number for the sources of all that decides on outcomes."""
-    return sources.digest(sources.closure(sources.modules(PROVERS)))
+def prover(which: Sequence[str] = FIRST) -> str:
+    """Which proof: one number for the sources of all that decides on it."""
+    return sources.digest(sources.closure(sources.modules(which)))
 
 
 def basis(subject: Subject) -> dict[str, str]:
     """What an outcome rests on: the code, the provers, the table."""
-    return {"sha256": subject.sha256, "prover": prover(), "table": table_of(subject.contract.isa)}
+    table = table_of(subject.contract.isa)
+    return {"sha256": subject.sha256, "prover": prover(), "second": prover(SECOND), "table": table}
 
 
 def table_of(isa: Isa) -> str:
@@ -161,14 +190,26 @@ def is_known(subject: Subject, found: Mapping[str, Mapping[str, Any]]) -> bool:
     return basis(subject).items() <= found.get(subject.name, {}).items()
 
 
+def half_known(subject: Subject, found: Mapping[str, Mapping[str, Any]]) -> Tally | None:
+    """What was found before, if all but the second proof is as it was."""
+    entry = found.get(subject.name, {})
+    first = {key: value for key, value in basis(subject).items() if key != "second"}
+    if "accepted" not in entry or not first.items() <= entry.items():
+        return None
+    return Tally(subject.name, entry["changes"], entry["counts"], entry["wrong"], entry["accepted"])
+
+
 def work(waiting: Sequence[Subject], found: dict[str, dict[str, Any]], jobs: int | None) -> None:
     """Try the changes of these kernels; what is found of one is written when it is there."""
     with Bar("mutants", len(waiting)) as bar, workers.pool(jobs) as pool:
-        running = {pool.submit(tally, each, each.sample or COUNT): each for each in waiting}
+        running = {}
+        for each in waiting:
+            pairs, before = each.sample or COUNT, half_known(each, found)
+            job = pool.submit(again, each, pairs, before) if before else pool.submit(tally, each, pairs)
+            running[job] = each
         for number, future in enumerate(as_completed(running)):
             done = future.result()
-            facts = {"changes": done.changes, "counts": done.counts, "wrong": list(done.wrong)}
-            found[done.name] = basis(running[future]) | facts
+            found[done.name] = basis(running[future]) | {key: v for key, v in vars(done).items() if key != "name"}
             files.write_all(STATE.parent, {STATE.name: text(found)})
             bar.update(number + 1, done.name)
 
