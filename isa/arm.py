@@ -108,7 +108,9 @@ def leaf(isa: Isa, way: Callable[[Builder], Way], plan: Plan, name: str) -> Func
 
 
 def forms(plan: Plan, core: Core) -> bool:
-    """Whether these idioms know all steps of a plan on a core."""
+    """Whether these idioms know all steps of a plan on a core; none branches."""
+    if plan.branches:
+        return False
     if PRODUCTS in core.lacks:
         return arm_small.forms(plan)
     if plan.loops and plan.by_columns and plan.limbs > 1:  # a single limb is a row as well

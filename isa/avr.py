@@ -38,7 +38,7 @@ FLASH = {  # KBytes by the parts' data sheets, an XMEGA's boot section with it
 
 def lower(plan: Plan, isa: Isa, core: Core, reserve: Sequence[str] = ()) -> Code:
     """The plan as functions on virtual registers, the entry first."""
-    return Module(isa).code(plan)
+    return Module(isa, reserve).code(plan)
 
 
 def forms(plan: Plan, core: Core) -> bool:

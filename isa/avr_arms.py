@@ -19,7 +19,7 @@ from dataclasses import replace
 
 from sqgen.code import Builder, Flag, Virtual
 from sqgen.errors import UserError
-from sqgen.plan import Plan
+from sqgen.plan import Block, Plan, Recombine
 
 from .avr_karatsuba import Chain, signed
 from .avr_leaf import Leaf
@@ -40,10 +40,14 @@ class InArms(InRegisters):
 
     def __init__(self, build: Builder, plan: Plan, site: Site) -> None:
         super().__init__(build, plan, site)
+        self.whole = plan
         if self.half > FITTING:
             raise UserError(
                 f"signs=branched finds no registers for {plan.limbs} limbs in place; take signs=branch-free"
             )
+        *steps, last, recombine = plan.steps
+        assert isinstance(last, Block) and isinstance(recombine, Recombine)
+        self.plan, self.title = replace(plan, steps=tuple(steps)), last.title  # the arms do the last step
 
     def form_e(self) -> None:
         """e'; its borrow stays in the carry, but waits if H is to come."""
@@ -68,23 +72,23 @@ class InArms(InRegisters):
         build.mark("rjmp", other)
         build.mark("label", negative)
         build.mark("fork", LATER)
+        build.heading("M, e negative")
         Negative(self).rest(plan)
         build.mark("rjmp", done)
         build.mark("label", other)
         build.mark("arm")
+        build.heading("M, e not negative")
         Other(self).rest(plan)
         build.mark("join")
         build.mark("label", done)
-
-    def finish(self) -> None:
-        """The arms have done it."""
 
 
 class Arm(InRegisters):
     """M and what follows, from where the other steps have left."""
 
     def __init__(self, before: InArms) -> None:
-        super().__init__(before.build, before.plan, before.site)
+        super().__init__(before.build, before.whole, before.site)
+        self.title = before.title
         self.low, self.v = list(before.low), list(before.v)
         self.d, self.e = list(before.d), list(before.e)
         if self.d:
@@ -92,6 +96,7 @@ class Arm(InRegisters):
 
     def rest(self, plan: Plan) -> None:
         self.form_middle(plan)
+        self.build.heading(self.title)
         self.finish()
 
     def form_d(self) -> None:

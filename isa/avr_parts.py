@@ -33,8 +33,8 @@ FAR = 300  # products after which a call no longer reaches what stands behind th
 class Module:
     """The functions of one kernel: the entry, and one for each part that is called."""
 
-    def __init__(self, isa: Isa) -> None:
-        self.isa = isa
+    def __init__(self, isa: Isa, reserve: Sequence[str]) -> None:
+        self.isa, self.reserve = isa, reserve
         self.functions: list[Function] = []
         self.names: dict[tuple[object, ...], Label] = {}
         self.given: dict[str, int] = {}  # how many limbs a function leaves in registers
@@ -62,7 +62,8 @@ class Module:
     def registers(self, plan: Plan) -> tuple[str, ...]:
         """Those that a plan's function may use for limbs."""
         looped = any(isinstance(step, Recombine) and step.turn for step in plan.steps)
-        return tuple(r for r in pool(self.isa, pointers(plan)) if not (looped and r == COUNTER))
+        taken = (*self.reserve, COUNTER) if looped else self.reserve
+        return tuple(register for register in pool(self.isa, pointers(plan)) if register not in taken)
 
     def body(self, build: Builder, plan: Plan) -> Sequence[Virtual]:
         """The steps of a plan, its pointers set; the highest limbs of the result that are left in registers."""

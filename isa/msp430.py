@@ -36,8 +36,8 @@ WIDE = "mpy32"  # the multiplier that words of two limbs are for
 
 
 def forms(plan: Plan, core: Core) -> bool:
-    """Whether these idioms know all steps of a plan; cells may come in any order."""
-    return fitting(plan) or not (plan.loops or any(plan.parts()))
+    """Whether these idioms know all steps of a plan, of which none branches; cells may come in any order."""
+    return not plan.branches and (fitting(plan) or not (plan.loops or any(plan.parts())))
 
 
 def fitting(plan: Plan) -> bool:

@@ -146,6 +146,7 @@ def remedy(plan: Plan) -> str:
 def unformed(rules: Idioms, plan: Plan, isa: Isa, core: Core) -> UserError:
     """What is said of a plan with other steps: with which parameters its method has none, or else which methods."""
     reasons = {
+        "has branches": plan.branches,
         "is made of parts": any(plan.parts()),
         "is made of loops": plan.loops,
         "adds products in runs": any(isinstance(step, Run) for step in plan.steps),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from . import answers, measure, methods
@@ -172,11 +172,25 @@ def picked(spec: Spec, found: Sequence[Compiled]) -> Compiled:
 
 @uncollected()
 def candidates(spec: Spec) -> list[Compiled]:
-    """Kernels that come into question.  Raises UserError if none compiles."""
+    """Kernels that come into question; where registers are to be left alone, and none of those that should be good can
+    do that, those of all methods.  Raises UserError if none compiles."""
+    found, failures = tried(spec, with_branches(spec, requests(spec)))
+    if not found and spec.reserve and spec.method == "auto":
+        found, _ = tried(spec, [(name, points(spec, name)[0]) for name in methods.names(spec.contract.op)])
+        which = ", ".join(spec.reserve)
+        failures = [UserError(f"no method leaves {which} alone; reserve fewer registers, or others", Exit.LIMITS)]
+    if not found:
+        raise failures[0]
+    return found
+
+
+def tried(spec: Spec, rows: Iterable[tuple[str, answers.Row]]) -> tuple[list[Compiled], list[UserError]]:
+    """What can be compiled of these (method, row), each once, and why others cannot."""
     what = spec.contract
     isa = what.isa
     plans, failures = [], []
-    for name, row in with_branches(spec, requests(spec)):
+    each_once = {(name, row.get(answers.GOAL), *sorted(answers.given(row).items())): (name, row) for name, row in rows}
+    for name, row in each_once.values():
         try:
             made = plan(spec, name, answers.given(row))
             plans.append((least_bytes(made, isa), made, row))
@@ -191,9 +205,7 @@ def candidates(spec: Spec) -> list[Compiled]:
             found.append(compile_plan(made, isa, goal, spec.core, spec.reserve, alone=what.alone, wiped=what.wiped))
         except UserError as error:
             failures.append(error)
-    if not found:
-        raise failures[0]
-    return found
+    return found, failures
 
 
 def requests(spec: Spec) -> list[tuple[str, answers.Row]]:
@@ -207,7 +219,7 @@ def requests(spec: Spec) -> list[tuple[str, answers.Row]]:
         if rows := idioms(isa).preferred(op, spec.contract.limbs, spec.core):
             return [(name, {**given}) for name, given in rows]
         if known:
-            return near(spec, known)
+            return near(spec, known) + in_other_forms(spec, known)
         beside = dict.fromkeys(neighbours(spec))
         if beside:
             return [(name, row) for name in beside for row in points(spec, name)]
@@ -243,7 +255,7 @@ def neighbours(spec: Spec) -> list[str]:
 
 def from_front(spec: Spec, rows: Sequence[answers.Row], bits: int) -> list[answers.Row]:
     """What is to be tried of the front of a size: what is the best there, and what is the smallest; if the size or the
-    core is another one, a few that are nearly the best as well."""
+    core is another one, or registers are to be left alone, a few that are nearly the best as well."""
     exact = bits == spec.bits and alike(spec)
     scale = 1 if exact else bits / spec.bits  # bytes grow a little faster than this, or their square where unrolled
 
@@ -253,7 +265,7 @@ def from_front(spec: Spec, rows: Sequence[answers.Row], bits: int) -> list[answe
 
     ordered = sorted(filter(small, rows), key=lambda row: ranked(spec, *answers.costs(row)[:3]))
     least = [min(rows, key=lambda row: int(row[what])) for what in (answers.BYTES, answers.STACK)]
-    if exact and ordered:
+    if exact and ordered and not spec.reserve:
         return ordered[:1]
     limited = spec.max_bytes is not None or spec.max_stack is not None
     return [*ordered[: len(rows) if limited else FEW], *(row for row in least if limited or not ordered)]
@@ -273,6 +285,8 @@ def points(spec: Spec, name: str) -> list[answers.Row]:
     known = [(name, row) for row in answers.rows(spec.contract.isa, name, spec.contract.op, spec.bits, spec.core)]
     likely: answers.Row = {**methods.points(name, spec.contract.limbs)[0]}
     found: list[answers.Row] = [row for _, row in near(spec, known)] or [likely]
+    if spec.reserve:  # other forms may need fewer registers
+        found += [{**given} for given in methods.points(name, spec.contract.limbs)]
     if spec.goal in TIMES and spec.max_bytes is None:
         return found
     small: list[answers.Row] = [{**given} for given in methods.compact(name, spec.contract.limbs)]
@@ -281,11 +295,18 @@ def points(spec: Spec, name: str) -> list[answers.Row]:
 
 def near(spec: Spec, known: list[tuple[str, answers.Row]]) -> list[tuple[str, answers.Row]]:
     """The (method, row) that may be the best: one on the core that the search was for, on others those not far off, and
-    all where interrupts are to be off for a column at a time, which not all have."""
-    if spec.core.brief:
+    all where interrupts are to be off for a column at a time, which not all have, or where registers are to be left
+    alone, for there may be too few for the best."""
+    if spec.core.brief or spec.reserve:
         return known
     ordered = not_far_off(known, TIMES.get(spec.goal, answers.CALL))
     return ordered[:1] if alike(spec) else ordered
+
+
+def in_other_forms(spec: Spec, known: list[tuple[str, answers.Row]]) -> list[tuple[str, answers.Row]]:
+    """Where registers are to be left alone the best method with other parameters, which may need fewer."""
+    best = not_far_off(known, TIMES[spec.goal])[0][0]
+    return [(best, row) for row in points(spec, best)] if spec.reserve else []
 
 
 def not_far_off(known: list[tuple[str, answers.Row]], what: str) -> list[tuple[str, answers.Row]]:

@@ -129,6 +129,12 @@ def test_a_register_is_left_alone_on_request(op: str, bits: int, reserve: tuple[
 
 @pytest.mark.parametrize("bits", [128, 512])
 def test_too_many_registers_to_leave_alone_are_refused(bits: int) -> None:
+    every = [f"r{number}" for number in range(4, 12)]
+    with pytest.raises(UserError, match=r"no method leaves r4, .*r11 alone") as caught:
+        make(spec("arm", bits, core=CORE, reserve=every))
+    assert caught.value.code == Exit.LIMITS
+    four = ("r4", "r5", "r6", "r7")
+    assert not {*four} & {*make(spec("arm", bits, core=CORE, reserve=four)).compiled.written}
     with pytest.raises(UserError, match=r"needs more registers than there are; .*--reserve") as caught:
-        make(spec("arm", bits, core=CORE, reserve=("r4", "r5", "r6", "r7")))
+        make(spec("arm", bits, core=CORE, method="row-blocks", reserve=every))
     assert caught.value.code == Exit.LIMITS

@@ -170,6 +170,14 @@ def test_the_simulators_judge_refuses_two_paths_and_other_cycles() -> None:
         (f"{ALLOWED} --bits 152 -p parts=inline -p levels=1", "signs=branched finds no registers for 19 limbs"),
         (f"{ALLOWED} -p parts=nested -p levels=2", "signs=branched needs parts=calls"),
         ("--isa avr --bits 32 --method hybrid-karatsuba -p signs=branched --allow-branches", "2 limbs do not have"),
+        (
+            "--isa arm --op mul --bits 256 --method karatsuba -p signs=branched --allow-branches",
+            "has branches that sqgen cannot form on arm",
+        ),
+        (
+            "--isa msp430 --op mul --bits 256 --method karatsuba -p parts=rows -p signs=branched --allow-branches",
+            "has branches that sqgen cannot form on msp430",
+        ),
         (MUL.replace("branched", "wrong"), "'signs' is branch-free or branched, not 'wrong'"),
     ],
 )
