@@ -25,6 +25,7 @@ FREE, SAVED = ("r12", "lr"), ("r8", "r10", "r11")  # high registers; r9 belongs 
 IN_REGISTERS = 4  # limbs up to which it may pay to save fewer high registers
 SMALL = 2  # limbs up to which it may pay to save fewer low registers
 KEEPING = 6  # cycles more of a function that is called and saves its return address
+BESIDE = "r3"  # a register that a caller does not want back
 MORE = "it needs more registers than there are; --reserve fewer, or take another method"
 LONGEST = 1 << 17  # operations of a function; more code than any of these parts has flash for
 TOO_LONG = "makes more code in one piece here than any part can hold; take --method auto, or a smaller size"
@@ -190,13 +191,16 @@ def moved(insn: str, limbs: int) -> list[Op]:
 def frame(saved: Sequence[str]) -> tuple[list[Op], list[Op]]:
     """Operations that save registers on entry, and those that restore them and return.
 
-    High registers are moved to low ones to be pushed, which are saved before.
+    High registers are moved to low ones to be pushed, which are saved before.  Where just LR is saved one that need not be
+    goes along: POP of the program counter alone is not in the table.
     """
     high = [register for register in SAVED if register in saved]
     low = [register for register in LOW if register in saved]
     others = [register for register in LOW[4:] if register not in low]
     low = sorted([*low, *others[: max(0, len(high) - len(low))]])
     by_way = tuple(low[: len(high)])
+    if "lr" in saved and not low:
+        low = [BESIDE]
     before, after = [], []
     if low or "lr" in saved:
         before.append(Op("push", ((*low, *(["lr"] if "lr" in saved else [])),)))

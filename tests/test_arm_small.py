@@ -128,13 +128,20 @@ def test_a_register_is_left_alone_on_request(op: str, bits: int, reserve: tuple[
 
 
 @pytest.mark.parametrize("bits", [128, 512])
-def test_too_many_registers_to_leave_alone_are_refused(bits: int) -> None:
-    every = [f"r{number}" for number in range(4, 12)]
-    with pytest.raises(UserError, match=r"no method leaves r4, .*r11 alone") as caught:
-        make(spec("arm", bits, core=CORE, reserve=every))
-    assert caught.value.code == Exit.LIMITS
-    four = ("r4", "r5", "r6", "r7")
-    assert not {*four} & {*make(spec("arm", bits, core=CORE, reserve=four)).compiled.written}
+def test_a_method_that_needs_more_registers_than_are_left_is_refused(bits: int) -> None:
+    whole = {"parts": "whole"}
     with pytest.raises(UserError, match=r"needs more registers than there are; .*--reserve") as caught:
-        make(spec("arm", bits, core=CORE, method="row-blocks", reserve=every))
+        four = ("r4", "r5", "r6", "r7")
+        make(spec("arm", bits, core=CORE, method="karatsuba-squaring", parameters=whole, reserve=four))
     assert caught.value.code == Exit.LIMITS
+
+
+@pytest.mark.simulator
+@pytest.mark.parametrize(("op", "bits", "method"), [("sqr", 128, "auto"), ("mul", 64, "auto"), ("sqr", 64, "rows")])
+def test_all_saved_registers_can_be_left_alone(op: str, bits: int, method: str) -> None:
+    """LR is then the only one that is saved, and not alone."""
+    every = [f"r{number}" for number in range(4, 12)]
+    kernel = make(spec("arm", bits, op=op, core=CORE, method=method, reserve=every))
+    assert not {*every} & {*kernel.compiled.written}
+    check.run(kernel.compiled.image, kernel.spec.contract, kernel.spec.core, runs=40)
+    assert kernel.compiled.lines[0].instr.operands == (("r3", "lr"),)
