@@ -191,8 +191,8 @@ def moved(insn: str, limbs: int) -> list[Op]:
 def frame(saved: Sequence[str]) -> tuple[list[Op], list[Op]]:
     """Operations that save registers on entry, and those that restore them and return.
 
-    High registers are moved to low ones to be pushed, which are saved before.  Where just LR is saved one that need not be
-    goes along: POP of the program counter alone is not in the table.
+    High registers are moved to low ones to be pushed, which are saved before.  Where just LR is saved one that need not
+    be goes along: POP of the program counter alone is not in the table.
     """
     high = [register for register in SAVED if register in saved]
     low = [register for register in LOW if register in saved]

@@ -129,9 +129,8 @@ def test_a_register_is_left_alone_on_request(op: str, bits: int, reserve: tuple[
 
 @pytest.mark.parametrize("bits", [128, 512])
 def test_a_method_that_needs_more_registers_than_are_left_is_refused(bits: int) -> None:
-    whole = {"parts": "whole"}
+    whole, four = {"parts": "whole"}, ("r4", "r5", "r6", "r7")
     with pytest.raises(UserError, match=r"needs more registers than there are; .*--reserve") as caught:
-        four = ("r4", "r5", "r6", "r7")
         make(spec("arm", bits, core=CORE, method="karatsuba-squaring", parameters=whole, reserve=four))
     assert caught.value.code == Exit.LIMITS
 
