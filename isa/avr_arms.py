@@ -15,6 +15,7 @@ So only one sign costs anything, a cycle for each limb of a half.  Both arms use
 from __future__ import annotations
 
 import abc
+from collections.abc import Callable
 from dataclasses import replace
 
 from sqgen.code import Builder, Flag, Virtual
@@ -33,6 +34,32 @@ LATER = 1  # cycles to the second arm, more than to the first one: a branch not 
 KEPT = 20  # limbs of what stays, twice, and of what goes, that find registers when the rows begin
 
 
+Way = tuple[str, Callable[[], object]]  # its heading, and what emits it
+
+
+def two_ways(build: Builder, branch: str, taken: Way, other: Way) -> None:
+    """Code that goes one way if a branch is taken, and else another one; both end together, and take as long."""
+    first, second, done = build.label("taken"), build.label("other"), build.label("done")
+    build.mark(branch, first)
+    build.mark("rjmp", second)
+    build.mark("label", first)
+    build.mark("fork", LATER)
+    build.heading(taken[0])
+    taken[1]()
+    build.mark("rjmp", done)
+    build.mark("label", second)
+    build.mark("arm")
+    build.heading(other[0])
+    other[1]()
+    build.mark("join")
+    build.mark("label", done)
+
+
+def in_arms(build: Builder, branch: str, arm: Callable[[bool], object]) -> None:
+    """A level's last step in two ways: M is added if a branch is taken, which `arm` is told, and else subtracted."""
+    two_ways(build, branch, ("M added", lambda: arm(True)), ("M subtracted", lambda: arm(False)))
+
+
 class InArms(InRegisters):
     """Forms L, H and e; then the arms."""
 
@@ -42,9 +69,7 @@ class InArms(InRegisters):
         super().__init__(build, plan, site)
         self.whole = plan
         if self.half > FITTING:
-            raise UserError(
-                f"signs=branched finds no registers for {plan.limbs} limbs in place; take signs=branch-free"
-            )
+            raise UserError(f"signs=branched finds no registers for {plan.limbs} limbs in one level; take more levels")
         *steps, last, recombine = plan.steps
         assert isinstance(last, Block) and isinstance(recombine, Recombine)
         self.plan, self.title = replace(plan, steps=tuple(steps)), last.title  # the arms do the last step
@@ -62,25 +87,13 @@ class InArms(InRegisters):
 
     def form_middle(self, plan: Plan) -> None:
         """M, and all that follows."""
-        build = self.build
-        negative, other, done = build.label("negative"), build.label("other"), build.label("done")
         for limb in self.d:  # the arms use it at different times
             self.own(limb)
         if self.early:
             self.of_e.carry()
-        build.mark("brcs", negative)
-        build.mark("rjmp", other)
-        build.mark("label", negative)
-        build.mark("fork", LATER)
-        build.heading("M, e negative")
-        Negative(self).rest(plan)
-        build.mark("rjmp", done)
-        build.mark("label", other)
-        build.mark("arm")
-        build.heading("M, e not negative")
-        Other(self).rest(plan)
-        build.mark("join")
-        build.mark("label", done)
+        negative: Way = "M, e negative", lambda: Negative(self).rest(plan)
+        other: Way = "M, e not negative", lambda: Other(self).rest(plan)
+        two_ways(self.build, "brcs", negative, other)
 
 
 class Arm(InRegisters):
@@ -111,16 +124,15 @@ class Arm(InRegisters):
                 self.own(high[index])
             borrow.run([limb], lambda index: high[index] if index < len(high) else None, [index])
             if index >= KEPT - 2 * self.half:
-                self.put_aside(self.goes()[index], self.half + index)
+                self.wait_in_place(self.goes()[index], self.half + index)
         self.d_signed(as_mask(self.build, "waiting", borrow.carry))
         self.release("a")
 
-    def put_aside(self, limb: Virtual, column: int) -> None:
+    def wait_in_place(self, limb: Virtual, column: int) -> None:
         """A limb waits in the place of a column."""
-        if column < 2 * self.half:
-            self.room(limb, column)
-            self.build.memory("store", limb, self.place(column))
-            self.build.mark("forget", limb)
+        self.room(limb, column)
+        self.build.memory("store", limb, self.place(column))
+        self.build.mark("forget", limb)
 
     @abc.abstractmethod
     def goes(self) -> list[Virtual]:

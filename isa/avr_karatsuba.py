@@ -217,19 +217,3 @@ def looped_difference(loop: Loop, step: Difference) -> Virtual:
     walking = loop.walking(step.into.name).keeping(sign, negation.mask)
     walking.over(half, {step.into.name: step.into.first}, negate_group)
     return sign
-
-
-def in_arms(build: Builder, sign: Virtual, arm: Callable[[bool], None]) -> None:
-    """M subtracted in one arm and added in another, which take the same cycles: the way into the first one is a branch
-    taken (2), out of it a jump (2); into the second one a branch not taken (1), a jump (2) and NOP (1)."""
-    subtract, add, done = build.label("subtract"), build.label("add"), build.label("done")
-    build.emit("and", sign, sign, comment="all ones if M is to be added")
-    build.mark("breq", subtract)
-    build.mark("rjmp", add)
-    build.mark("label", subtract)
-    arm(False)
-    build.mark("rjmp", done)
-    build.mark("label", add)
-    build.emit("nop", comment="as long as the other arm")
-    arm(True)
-    build.mark("label", done)

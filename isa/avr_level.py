@@ -15,7 +15,8 @@ from sqgen.code import Builder, Label, Memory, Virtual
 from sqgen.plan import Block, Difference, Part, Plan, Recombine, Slice
 
 from .avr_address import moves, reserve, stack_pointer_to
-from .avr_karatsuba import Loop, in_arms, looped_difference
+from .avr_arms import in_arms
+from .avr_karatsuba import Loop, looped_difference
 from .avr_recombine import Recombination
 from .avr_registers import HIGH, LOW, POINTERS, pointers
 from .avr_unrolled import REACHED, SECOND, ZERO, Unrolled, difference, reached
@@ -195,7 +196,7 @@ class Level:
             self.pop(wanted[base])
             build.raw(moves(wanted[base], slices[base].first))
         label = self.called(step.plan)
-        if not self.turn and not self.last.branched:
+        if not self.turn:
             count = self.given[label.name]
             self.upper = {
                 self.last.half - count + i: build.limb(f"b{i}", place=meeting(label.name, "give", i))
@@ -232,18 +233,17 @@ class Level:
         elif not reached(step.half):
             build.emit("movw", POINTERS["Y"][0], POINTERS["Z"][0])
             build.raw(moves("Y", -self.at))
-        lent: Sequence[str] = ()
+        lent: Sequence[str] = POINTERS["Y"]
         if reached(step.half) and not self.turn:
-            build.mark("release", *POINTERS["Y"])
-            self.registers += 2
-        elif not step.branched:
-            lent = POINTERS["Y"]
+            build.mark("release", *lent)
+            self.registers, lent = self.registers + len(lent), ()
         sign: Virtual | None = None
         if step.signs:
             sign = build.limb("sign")
             build.emit("pop", sign)
         if sign and step.branched:
-            in_arms(build, sign, lambda added: self.arm(step, None, added=added, lent=()))
+            build.emit("asr", sign)
+            in_arms(build, "brcs", lambda added: self.arm(step, None, added=added, lent=lent))
         else:
             self.arm(step, sign, added=False, lent=lent)
 

@@ -17,6 +17,7 @@ from sqgen.code import Builder, Flag, Memory, Virtual
 from sqgen.plan import Block, Difference, Part, Plan, Recombine
 
 from .avr_address import reserve, stack_pointer_to
+from .avr_arms import in_arms
 from .avr_karatsuba import Chain, negate
 from .avr_leaf import operands
 from .avr_level import load_pointer
@@ -144,18 +145,29 @@ class Nested(abc.ABC):
         """L + H - M or, with a negative M, L + H + M."""
         for limb in self.upper:
             self.build.mark("own", limb)
+        if not step.branched:
+            self.highest = self.summed(step, self.sign()).highest()
+            return
+        in_arms(self.build, self.branch(), lambda added: self.summed(step, None, added=added))
+
+    def summed(self, step: Recombine, sign: Virtual | None, *, added: bool = False) -> Unrolled:
+        """L + H - M, or L + H + M if it is `added` or the mask `sign` is all ones."""
         halves = (step.half, self.plan.limbs - step.half)
         free = self.registers + sum(len(POINTERS[pointer]) for pointer in OPERANDS.values())
         upper = dict(enumerate(self.upper))
-        last = Unrolled(self.build, halves, free, sign=self.sign(), upper=upper, stored=self.stored)
+        last = Unrolled(self.build, halves, free, sign=sign, added=added, upper=upper, stored=self.stored)
         last.all_steps()
-        self.highest = last.highest()
+        return last
 
     stored = False  # whether the lower half of M is where the result will be
 
     @abc.abstractmethod
     def sign(self) -> Virtual:
         """The sign of M as a mask."""
+
+    @abc.abstractmethod
+    def branch(self) -> str:
+        """The name of a branch that is taken now if M is negative."""
 
 
 class OnStack(Nested):
@@ -198,6 +210,10 @@ class OnStack(Nested):
         sign = self.build.limb("sign")
         self.build.emit("pop", sign)
         return sign
+
+    def branch(self) -> str:
+        self.build.emit("asr", self.sign())
+        return "brcs"
 
 
 class InResult(Nested):
@@ -246,3 +262,6 @@ class InResult(Nested):
         self.build.emit("bld", sign, 0, takes=self.negative)
         self.build.emit("neg", sign)
         return sign
+
+    def branch(self) -> str:
+        return "brts"

@@ -116,16 +116,11 @@ def steps(op: str, n: int, values: Values) -> Iterator[Step]:
 
 
 def level(a: Slice, b: Slice, levels: int, values: Values, branched: bool) -> Iterator[Step]:
-    """One level, for two operands of as many limbs; the parts do not branch.
-
-    Raises UserError where it should branch and two levels are in place: there limbs of M and L move between registers.
-    """
+    """One level, for two operands of as many limbs; the parts do not branch."""
     n = a.count
     half = n - n // 2
     called = levels > IN_ONE[values.word("parts")]
     streamed = not called and (levels == 1 or n // 2 < FEWEST)
-    if branched and not called and not (streamed and levels == 1):
-        raise UserError("signs=branched needs parts=calls, or one level in place")
     low, high = (a.part(0, half), b.part(0, half)), (a.part(half, n - half), b.part(half, n - half))
     if called:
         d, e = Slice("r", 0, half), Slice("r", half, half)
