@@ -202,7 +202,7 @@ def frame(saved: Sequence[str]) -> tuple[list[Op], list[Op]]:
     if "lr" in saved and not low:
         low = [BESIDE]
     before, after = [], []
-    if low or "lr" in saved:
+    if low:
         before.append(Op("push", ((*low, *(["lr"] if "lr" in saved else [])),)))
     if high:
         before += [Op("mov", pair) for pair in zip(by_way, high, strict=True)]

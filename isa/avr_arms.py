@@ -22,9 +22,8 @@ from sqgen.code import Builder, Flag, Virtual
 from sqgen.errors import UserError
 from sqgen.plan import Block, Plan, Recombine
 
-from .avr_karatsuba import Chain, signed
-from .avr_leaf import Leaf
-from .avr_middle import FITTING, InRegisters, tops_last
+from .avr_karatsuba import Chain
+from .avr_middle import FITTING, InRegisters
 from .avr_registers import LOW
 from .avr_runs import as_mask
 from .avr_signed import ROOMY, Site
@@ -32,7 +31,6 @@ from .avr_tape import Waiting
 
 LATER = 1  # cycles to the second arm, more than to the first one: a branch not taken and a jump, not a branch taken
 KEPT = 20  # limbs of what stays, twice, and of what goes, that find registers when the rows begin
-
 
 Way = tuple[str, Callable[[], object]]  # its heading, and what emits it
 
@@ -112,72 +110,35 @@ class Arm(InRegisters):
         self.build.heading(self.title)
         self.finish()
 
-    def form_d(self) -> None:
-        """d' = a_lo - a_hi, in the registers of a_lo; of what goes the highest limbs, for which there are no registers,
-        wait where their rows will leave M's."""
-        low, high = self.a[: self.half], self.a[self.half :]
-        self.d = low
-        borrow = Chain(self.build, "borrow", self.zero)
-        for index, limb in enumerate(low):
-            self.own(limb)
-            if index < len(high):
-                self.own(high[index])
-            borrow.run([limb], lambda index: high[index] if index < len(high) else None, [index])
-            if index >= KEPT - 2 * self.half:
-                self.wait_in_place(self.goes()[index], self.half + index)
-        self.d_signed(as_mask(self.build, "waiting", borrow.carry))
-        self.release("a")
+    def place_of_d(self) -> Callable[[int, Virtual], None] | None:
+        """The highest limbs of what goes, for which there are no registers, wait where their rows will leave M's."""
+        return lambda index, _: self.wait_in_place(index) if index >= KEPT - 2 * self.half else None
 
-    def wait_in_place(self, limb: Virtual, column: int) -> None:
-        """A limb waits in the place of a column."""
+    def wait_in_place(self, index: int) -> None:
+        """A limb of what goes waits."""
+        limb, column = self.goes()[index], self.half + index
         self.room(limb, column)
         self.build.memory("store", limb, self.place(column))
         self.build.mark("forget", limb)
 
-    @abc.abstractmethod
-    def goes(self) -> list[Virtual]:
-        """The factor whose limbs are the rows'."""
-
-    @abc.abstractmethod
-    def stays(self) -> list[Virtual]:
-        """The other one."""
+    def d_borrowed(self, carry: Flag | None) -> None:
+        self.d_signed(as_mask(self.build, "waiting", carry))
 
     @abc.abstractmethod
     def d_signed(self, mask: Virtual) -> None:
         """What becomes of the sign of d."""
 
-    def leaf_of_middle(self, plan: Plan) -> Leaf:
-        rows = replace(plan, steps=tuple(tops_last(plan.steps)))
-        self.own(self.goes()[0])
-        return Leaf(rows, self.build, self.goes(), self.stays(), out=self.take_middle, zero=self.zero, begin=self.begin)
-
-    def after_row(self, row: int) -> None:
-        if 0 <= row < self.half - 1:
-            self.own(self.goes()[row + 1])
-
     def finish(self) -> None:
-        """The upper half of the middle, and what is carried from there into H'."""
+        """As without arms, but M is right before H' is added."""
         build, half = self.build, self.half
-        w, high = self.v[:half], self.v[half:]
-        lifted, more = (Chain(build, name, self.zero) for name in ("lifted", "more"))
-        lifted.carry = self.waiting.carry()
-        lifted.run(self.sum, lambda index: w[index], range(half))
-        top = self.counted("top", lifted.carry)
+        top = self.with_w()
         self.correct(top)
+        more = Chain(build, "more", self.zero)
         more.carry = self.too_much()
-        more.onto(
-            self.sum,
-            lambda index: high[index] if index < len(high) else None,
-            range(half),
-            lambda index, limbs: self.final(2 * half + index, limbs),
-        )
+        more.onto(self.sum, self.limb_of_high, range(half), lambda index, limbs: self.final(2 * half + index, limbs))
         self.count(top, more.carry)
         less = build.emit("sbc", top, self.zero, takes=build.emit("lsr", self.mask), comment="from -1 to 2")
-        sign = as_mask(build, "sign", less)
-        above = high[: max(0, self.top - 3 * half)]
-        Chain(build, "rise", self.zero).onto(
-            above, signed(top, sign), range(len(above)), lambda index, limbs: self.final(3 * half + index, limbs)
-        )
+        self.rise(top, less)
 
     @abc.abstractmethod
     def correct(self, top: Virtual) -> None:
@@ -186,12 +147,6 @@ class Arm(InRegisters):
 
 class Negative(Arm):
     """e is negative: the mask is that of d, by which X^2 is too much at last."""
-
-    def goes(self) -> list[Virtual]:
-        return self.d
-
-    def stays(self) -> list[Virtual]:
-        return self.e
 
     def d_signed(self, mask: Virtual) -> None:
         self.waiting.masks.append(mask)
@@ -238,6 +193,8 @@ class InFlag(Waiting):
 class Other(Arm):
     """e is not negative: the mask is that of d not negative."""
 
+    factor = "d"
+
     def __init__(self, before: InArms) -> None:
         super().__init__(before)
         self.waiting = InFlag(self.build)
@@ -251,11 +208,6 @@ class Other(Arm):
     def d_signed(self, mask: Virtual) -> None:
         self.mask = mask
         self.build.emit("com", mask, comment="all ones if d is not negative")
-
-    def begin(self, column: int) -> Virtual:
-        limb = self.e[column - self.half]
-        self.build.emit("or", limb, self.mask)
-        return limb
 
     def correct(self, top: Virtual) -> None:
         """Nothing."""

@@ -6,7 +6,7 @@ Sources: research/avr_kernels.md, section 7, patterns 1 to 6.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from sqgen.code import PUSHED, Builder, Flag, Memory, Virtual
@@ -36,6 +36,8 @@ class InRegisters(Signed):
     d', so that the highest limb of that row begins in its register, in the run that comes last.
     """
 
+    factor = "e"  # what stays, whose sign decides on what the rows begin with
+
     def __init__(self, build: Builder, plan: Plan, site: Site) -> None:
         super().__init__(build, plan, site)
         self.waiting = Waiting(build, together=self.half > ROOMY)
@@ -47,9 +49,9 @@ class InRegisters(Signed):
     def order(self, low: list[Virtual], high: list[Virtual]) -> tuple[list[Virtual], list[Virtual]]:
         return low, high
 
-    def rooms(self) -> Sequence[int]:
-        """Those of the middle."""
-        return range(self.half, 2 * self.half)
+    def place_of_d(self) -> Callable[[int, Virtual], None] | None:
+        """Where the middle will be."""
+        return lambda index, limb: self.room(limb, self.half + index)
 
     def e_formed(self) -> None:
         self.mask = self.of_e.first()
@@ -61,26 +63,34 @@ class InRegisters(Signed):
     def before_middle(self) -> None:
         """d' has its place in memory until its first row."""
 
+    def goes(self) -> list[Virtual]:
+        """The factor whose limbs are the rows'."""
+        return self.d
+
+    def stays(self) -> list[Virtual]:
+        """The other one, which is in registers for all rows."""
+        return self.e
+
     def leaf_of_middle(self, plan: Plan) -> Leaf:
-        self.own(self.d[0])
+        self.own(self.goes()[0])
         rows = replace(plan, steps=tuple(tops_last(plan.steps)))
-        return Leaf(rows, self.build, self.d, self.e, out=self.take_middle, zero=self.zero, begin=self.begin)
+        return Leaf(rows, self.build, self.goes(), self.stays(), out=self.take_middle, zero=self.zero, begin=self.begin)
 
     def begin(self, column: int) -> Virtual:
         """What the highest limb of a row begins with, where its factor was; OR leaves the carry as it is."""
-        limb = self.d[column - self.half]
+        limb = self.goes()[column - self.half]
         self.build.emit("or", limb, self.mask)
         return limb
 
     def after_row(self, row: int) -> None:
         if 0 <= row < self.half - 1:
-            self.own(self.d[row + 1])
+            self.own(self.goes()[row + 1])
 
     def before_end(self) -> None:
         """Nothing has been carried."""
 
     def too_much(self) -> Flag | None:
-        return self.build.emit("asr", self.mask, comment="X too much, as X^2 less, if e is not negative")
+        return self.build.emit("asr", self.mask, comment=f"X too much, as X^2 less, if {self.factor} is not negative")
 
     def complete(self, top: Virtual, of_d: Virtual) -> Flag | None:
         """Add e' where d is negative; from the top X^2 goes off if d is negative or e is not."""
@@ -109,9 +119,9 @@ class InFrame(Signed):
     def order(self, low: list[Virtual], high: list[Virtual]) -> tuple[list[Virtual], list[Virtual]]:
         return high, low
 
-    def rooms(self) -> Sequence[int]:
+    def place_of_d(self) -> Callable[[int, Virtual], None] | None:
         """None but the frame."""
-        return ()
+        return None
 
     def e_formed(self) -> None:
         self.push(self.e, 0)

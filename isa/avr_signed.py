@@ -17,7 +17,7 @@ Sources: research/avr_kernels.md, section 7, patterns 1 to 6.
 from __future__ import annotations
 
 import abc
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqgen.code import Builder, Flag, Memory, Virtual
@@ -183,17 +183,22 @@ class Signed(abc.ABC):
 
     def form_d(self) -> None:
         """d' = a_lo - a_hi, in the registers of a_lo."""
-        self.d, carry = self.difference(self.a[: self.half], self.a[self.half :], self.rooms())
-        self.waiting.put(carry)
+        self.d = self.a[: self.half]
+        _, carry = self.difference(self.d, self.a[self.half :], self.place_of_d())
+        self.d_borrowed(carry)
         self.d_formed()
+
+    def d_borrowed(self, carry: Flag | None) -> None:
+        """What becomes of the borrow of d'."""
+        self.waiting.put(carry)
 
     @abc.abstractmethod
     def order(self, low: list[Virtual], high: list[Virtual]) -> tuple[list[Virtual], list[Virtual]]:
         """The halves of b: what e' is, the first less the second."""
 
     @abc.abstractmethod
-    def rooms(self) -> Sequence[int]:
-        """The columns in whose places limbs of d' may wait, if any."""
+    def place_of_d(self) -> Callable[[int, Virtual], None] | None:
+        """What says where a limb of d' with an index may wait, None if there is no place."""
 
     @abc.abstractmethod
     def e_formed(self) -> None:
@@ -204,20 +209,23 @@ class Signed(abc.ABC):
         """What becomes of d'."""
 
     def difference(
-        self, left: Sequence[Virtual], right: Sequence[Virtual], rooms: Sequence[int] = ()
+        self,
+        left: Sequence[Virtual],
+        right: Sequence[Virtual],
+        placed: Callable[[int, Virtual], None] | None = None,
     ) -> tuple[list[Virtual], Flag | None]:
-        """left - right, in the registers of `left`, and the borrow.  If it may wait in `rooms`, then `right` stays in
-        registers as long as it is needed."""
+        """left - right, in the registers of `left`, and the borrow.  If each limb is `placed` where it may wait, then
+        `right` stays in registers as long as it is needed."""
         borrow = Chain(self.build, "borrow", self.zero)
         limbs = [*left, *(clear(self.build, "d") for _ in range(self.half - len(left)))]
         for index, limb in enumerate(limbs):
             if index < len(left):
                 self.own(limb)
-            if index < len(right) and rooms:
+            if index < len(right) and placed:
                 self.own(right[index])
             borrow.run([limb], lambda index: right[index] if index < len(right) else None, [index])
-            if rooms:
-                self.room(limb, rooms[index])
+            if placed:
+                placed(index, limb)
         return limbs, borrow.carry
 
     def release(self, base: str) -> None:
@@ -281,20 +289,32 @@ class Signed(abc.ABC):
 
     def finish(self) -> None:
         """The upper half of the middle, and what is carried from there into H'."""
-        build, half = self.build, self.half
-        w, high = self.v[:half], self.v[half:]
         self.before_end()
-        lifted, more = (Chain(build, name, self.zero) for name in ("lifted", "more"))
-        lifted.carry = self.waiting.carry()
-        lifted.run(self.sum, lambda index: w[index], range(half))
-        top = self.counted("top", lifted.carry)
+        top = self.with_w()
+        more = Chain(self.build, "more", self.zero)
         more.carry = self.too_much()
-        more.run(self.sum, lambda index: high[index] if index < len(high) else None, range(half))
+        more.run(self.sum, self.limb_of_high, range(self.half))
         self.count(top, more.carry)
-        sign = as_mask(build, "sign", self.complete(top, self.waiting.mask()))
-        above = high[: max(0, self.top - 3 * half)]
-        Chain(build, "rise", self.zero).onto(
-            above, signed(top, sign), range(len(above)), lambda index, limbs: self.final(3 * half + index, limbs)
+        self.rise(top, self.complete(top, self.waiting.mask()))
+
+    def with_w(self) -> Virtual:
+        """W is added to the upper half of the middle; the carry as a number."""
+        lifted = Chain(self.build, "lifted", self.zero)
+        lifted.carry = self.waiting.carry()
+        lifted.run(self.sum, lambda index: self.v[index], range(self.half))
+        return self.counted("top", lifted.carry)
+
+    def limb_of_high(self, index: int) -> Virtual | None:
+        """A limb of H', if there is one."""
+        high = self.v[self.half :]
+        return high[index] if index < len(high) else None
+
+    def rise(self, top: Virtual, borrow: Flag | None) -> None:
+        """What is carried goes into H', where the borrow says that it is below zero."""
+        sign = as_mask(self.build, "sign", borrow)
+        above = self.v[self.half :][: max(0, self.top - 3 * self.half)]
+        Chain(self.build, "rise", self.zero).onto(
+            above, signed(top, sign), range(len(above)), lambda index, limbs: self.final(3 * self.half + index, limbs)
         )
 
     @abc.abstractmethod

@@ -305,8 +305,10 @@ def near(spec: Spec, known: list[tuple[str, answers.Row]]) -> list[tuple[str, an
 
 def in_other_forms(spec: Spec, known: list[tuple[str, answers.Row]]) -> list[tuple[str, answers.Row]]:
     """Where registers are to be left alone the best method with other parameters, which may need fewer."""
+    if not spec.reserve:
+        return []
     best = not_far_off(known, TIMES[spec.goal])[0][0]
-    return [(best, row) for row in points(spec, best)] if spec.reserve else []
+    return [(best, row) for row in points(spec, best)]
 
 
 def not_far_off(known: list[tuple[str, answers.Row]], what: str) -> list[tuple[str, answers.Row]]:

@@ -64,13 +64,15 @@ def _ways(function: Function, *, framed: bool, grouped: bool, lodging: bool) -> 
 
 def alike(function: Function, found: Residence) -> bool:
     """Whether both ways that code goes use memory alike, if it forks."""
+    if not found.fork:
+        return True
     ways: list[list[tuple[str, Arg]]] = [[]]
     for op, loads, stores in zip(function.ops, found.loads, found.stores, strict=True):
         if op.insn in ("fork", "arm", "join"):
             ways.append([])
         ways[-1] += [*(("store", place) for _, place in stores), *(("load", place) for _, place in loads)]
         ways[-1] += [(op.insn, op.args[1])] if op.insn in ("load", "store") else []
-    return len(ways) == 1 or ways[1] == ways[2]
+    return ways[1] == ways[2]
 
 
 def traffic(found: Residence) -> int:

@@ -85,15 +85,15 @@ def digest(paths: Sequence[Path]) -> str:
 
 def bare(program: str) -> str:
     """A program without comments, docstrings and empty lines, none of which decides on anything."""
-    lines = program.splitlines()
+    lines = program.split("\n")
     for token in tokenize.generate_tokens(io.StringIO(program).readline):
         if token.type == tokenize.COMMENT:
             row, column = token.start
             lines[row - 1] = lines[row - 1][:column]
+    documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
     for node in ast.walk(ast.parse(program)):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and ast.get_docstring(
-            node
-        ):
+        if isinstance(node, documented) and ast.get_docstring(node):
             said = node.body[0]
-            lines[said.lineno - 1 : said.end_lineno] = [""] * len(lines[said.lineno - 1 : said.end_lineno])
+            for row in range(said.lineno, (said.end_lineno or said.lineno) + 1):
+                lines[row - 1] = ""
     return "".join(f"{line.rstrip()}\n" for line in lines if line.strip())
