@@ -15,7 +15,7 @@ So only one sign costs anything, a cycle for each limb of a half.  Both arms use
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from sqgen.code import Builder, Flag, Virtual
@@ -28,6 +28,7 @@ from .avr_registers import LOW
 from .avr_runs import as_mask
 from .avr_signed import ROOMY, Site
 from .avr_tape import Waiting
+from .avr_unrolled import Unrolled
 
 LATER = 1  # cycles to the second arm, more than to the first one: a branch not taken and a jump, not a branch taken
 KEPT = 20  # limbs of what stays, twice, and of what goes, that find registers when the rows begin
@@ -53,9 +54,24 @@ def two_ways(build: Builder, branch: str, taken: Way, other: Way) -> None:
     build.mark("label", done)
 
 
-def in_arms(build: Builder, branch: str, arm: Callable[[bool], object]) -> None:
-    """A level's last step in two ways: M is added if a branch is taken, which `arm` is told, and else subtracted."""
-    two_ways(build, branch, ("M added", lambda: arm(True)), ("M subtracted", lambda: arm(False)))
+def in_arms(
+    build: Builder, branch: str, arm: Callable[[bool, Sequence[Virtual]], Unrolled | None]
+) -> Sequence[Virtual]:
+    """A level's last step in two ways: M is added if a branch is taken, which `arm` is told, and else subtracted; the
+    second one is given the limbs of the first that it shares.  The highest limbs of the result, which both leave in the
+    same registers."""
+    highest: list[Virtual] = []
+    above: list[Virtual] = []
+
+    def way(added: bool) -> None:
+        last = arm(added, above)
+        if last:
+            above[:], highest[:] = last.above, last.highest()
+        for limb in highest:
+            build.mark("own", limb)
+
+    two_ways(build, branch, ("M added", lambda: way(True)), ("M subtracted", lambda: way(False)))
+    return highest
 
 
 class InArms(InRegisters):

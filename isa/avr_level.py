@@ -77,7 +77,7 @@ class Level:
         self.kept: deque[tuple[str, int]] = deque()  # where calls to come leave the result's pointer
         self.sign: Virtual | str | None = None  # of the last difference, or of M
         self.at = 0  # the limb that the result's pointer points at when all are formed
-        self.highest: list[Virtual] = []  # limbs of the product, which are left in registers too
+        self.highest: Sequence[Virtual] = ()  # limbs of the product, which are left in registers too
         self.upper: dict[int, Virtual] = {}  # the limbs of L's upper half that are in registers, by index
 
     def all_steps(self) -> None:
@@ -243,25 +243,35 @@ class Level:
             build.emit("pop", sign)
         if sign and step.branched:
             build.emit("asr", sign)
-            in_arms(build, "brcs", lambda added: self.arm(step, None, added=added, lent=lent))
-        else:
-            self.arm(step, sign, added=False, lent=lent)
+            self.highest = in_arms(
+                build, "brcs", lambda added, above: self.arm(step, None, added=added, lent=lent, above=above)
+            )
+        elif last := self.arm(step, sign, added=False, lent=lent):
+            self.highest = last.highest()
 
     def loop(self, walks: Mapping[str, str]) -> Loop:
         return Loop(self.build, self.turn, walks)
 
-    def arm(self, step: Recombine, sign: Virtual | None, *, added: bool, lent: Sequence[str]) -> None:
-        """L + H - M, or L + H + M if it is `added` or the mask `sign` is all ones."""
+    def arm(
+        self,
+        step: Recombine,
+        sign: Virtual | None,
+        *,
+        added: bool,
+        lent: Sequence[str],
+        above: Sequence[Virtual] = (),
+    ) -> Unrolled | None:
+        """L + H - M, or L + H + M if it is `added` or the mask `sign` is all ones; what did it, if no loop."""
         build = self.build
         build.mark("point", "Z", Memory("r", self.at))
         if self.turn:
             build.emit("eor", ZERO, ZERO)
             loop = self.loop({"Z": "r"})
             Recombination(loop, step.half, sign=sign, added=added).all_steps()
-            return
+            return None
         if not reached(step.half):
             build.mark("point", "Y", Memory(SECOND, 0))
         halves = (step.half, self.plan.limbs - step.half)
-        last = Unrolled(build, halves, self.registers, sign=sign, added=added, lent=lent, upper=self.upper)
+        last = Unrolled(build, halves, self.registers, sign=sign, added=added, lent=lent, upper=self.upper, above=above)
         last.all_steps()
-        self.highest = [] if step.branched else last.highest()
+        return last

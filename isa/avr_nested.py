@@ -17,7 +17,7 @@ from sqgen.code import Builder, Flag, Memory, Virtual
 from sqgen.plan import Block, Difference, Part, Plan, Recombine
 
 from .avr_address import reserve, stack_pointer_to
-from .avr_arms import in_arms
+from .avr_arms import InArms, in_arms
 from .avr_karatsuba import Chain, negate
 from .avr_leaf import operands
 from .avr_level import load_pointer
@@ -131,7 +131,7 @@ class Nested(abc.ABC):
 
     def formed(self, step: Part, site: Site) -> list[Virtual]:
         """A product; the limbs of it that are kept."""
-        signed = in_place(self.build, step.plan, site)
+        signed = (InArms if step.plan.branches and self.arms else in_place)(self.build, step.plan, site)
         signed.all_steps()
         return signed.upper
 
@@ -148,18 +148,23 @@ class Nested(abc.ABC):
         if not step.branched:
             self.highest = self.summed(step, self.sign()).highest()
             return
-        in_arms(self.build, self.branch(), lambda added: self.summed(step, None, added=added))
+        self.highest = in_arms(
+            self.build, self.branch(), lambda added, above: self.summed(step, None, added=added, above=above)
+        )
 
-    def summed(self, step: Recombine, sign: Virtual | None, *, added: bool = False) -> Unrolled:
-        """L + H - M, or L + H + M if it is `added` or the mask `sign` is all ones."""
+    def summed(
+        self, step: Recombine, sign: Virtual | None, *, added: bool = False, above: Sequence[Virtual] = ()
+    ) -> Unrolled:
+        """L + H - M, or L + H + M if it is `added` or the mask `sign` is all ones; `above`: limbs of H with a name."""
         halves = (step.half, self.plan.limbs - step.half)
         free = self.registers + sum(len(POINTERS[pointer]) for pointer in OPERANDS.values())
         upper = dict(enumerate(self.upper))
-        last = Unrolled(self.build, halves, free, sign=sign, added=added, upper=upper, stored=self.stored)
+        last = Unrolled(self.build, halves, free, sign=sign, added=added, upper=upper, above=above, stored=self.stored)
         last.all_steps()
         return last
 
     stored = False  # whether the lower half of M is where the result will be
+    arms = True  # whether a part may branch, which takes flag T
 
     @abc.abstractmethod
     def sign(self) -> Virtual:
@@ -221,6 +226,7 @@ class InResult(Nested):
     in registers, and needs no place for it.  The pointers are where L will be, the sign of M is in flag T."""
 
     stored = True
+    arms = False
     negative: Flag | None = None
 
     def begin(self) -> None:

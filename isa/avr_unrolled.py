@@ -135,7 +135,8 @@ class Unrolled:
     free for limbs.  `sign` is a mask, all ones if M is to be added: M is then complemented, and one is borrowed first
     and given back above.  Without a mask M is `added` or not, by the same instructions but for ADC in the place of SBC.
     `lent` are the registers of SECOND's pointer if limbs may have them when it is not needed.  `upper` are the limbs of
-    B that are in registers, by index.  Where B would be M's lower half may be `stored` then.
+    B that are in registers, by index.  Where B would be M's lower half may be `stored` then.  `above` are the limbs of
+    D, if they have names already.
     """
 
     def __init__(
@@ -148,6 +149,7 @@ class Unrolled:
         added: bool = False,
         lent: Sequence[str] = (),
         upper: Mapping[int, Virtual] = MappingProxyType({}),
+        above: Sequence[Virtual] = (),
         stored: bool = False,
     ) -> None:
         self.build, (self.half, self.rest) = build, halves
@@ -164,7 +166,7 @@ class Unrolled:
         self.begun: set[int] = set()  # chains
         self.lifted: Flag | None = None  # what W carries out, for D
         self.waiting: list[Virtual] = []  # W's upper limbs
-        self.above = [build.limb(f"r{column}", Memory(self.far, column)) for column in self.columns_above()]
+        self.above = list(above) or [build.limb(f"r{at}", Memory(self.far, at)) for at in self.columns_above()]
 
     def taken(self, upper: Mapping[int, Virtual]) -> dict[int, Virtual]:
         """As many of these limbs as pay: each saves a load, but takes a register while others are done in groups."""

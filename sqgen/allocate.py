@@ -8,6 +8,7 @@ ways at once.  What goes to a function on registers, or comes from one, has its 
 
 from __future__ import annotations
 
+import bisect
 import operator
 from collections import deque
 from collections.abc import Mapping, Sequence, Set
@@ -17,6 +18,7 @@ from typing import NamedTuple
 
 from . import beam
 from .code import CodeError, Function, Op, Virtual
+from .evict import Fork
 from .replay import buffer_of
 from .residence import NEVER, PressureError, Residence, residences
 
@@ -130,15 +132,21 @@ class Task:
             },
         )
 
-    def part(self, first: int, end: int, entry: Mapping[int, int] = MappingProxyType({})) -> Task:
-        """Of some stays alone, which are counted from the `first`."""
+    def part(
+        self,
+        first: int,
+        end: int,
+        entry: Mapping[int, int] = MappingProxyType({}),
+        fixed: Mapping[int, int] = MappingProxyType({}),
+    ) -> Task:
+        """Of some stays alone, which are counted from the `first`, more of them with a place."""
         inside = range(first, end)
         return replace(
             self,
             births=self.births[first:end],
             deaths=self.deaths[first:end],
             mates=tuple(mate - first if mate in inside else -1 for mate in self.mates[first:end]),
-            fixed={stay - first: register for stay, register in self.fixed.items() if stay in inside},
+            fixed={stay - first: register for stay, register in self.fixed.items() if stay in inside} | {**fixed},
             entry=entry,
         )
 
@@ -172,15 +180,48 @@ class Placed(NamedTuple):
 
 
 def best_places(task: Task, found: Residence) -> Placed:
-    """As `best_place`; where the code forks the other way begins with each limb where the one before has it then."""
-    if not found.twins:
+    """As `best_place`; where the code forks the other way begins with each limb where the one before has it then, and
+    leaves what outlives both where that does."""
+    if not found.forks:
         return best_place(task)
-    cut, time = min(found.twins), found.fork
-    first = best_place(task.part(0, cut))
-    then = dict(enumerate(first.where)) | {stay: to for at, stay, to in first.moves if at <= time}
-    second = best_place(task.part(cut, len(task.births), {new - cut: then[old] for new, old in found.twins.items()}))
-    moves = [*first.moves, *((at, stay + cut, to) for at, stay, to in second.moves)]
-    return counted(task, [*first.where, *second.where], moves)
+    where: list[int] = []
+    moves: list[tuple[int, int, int]] = []
+    cuts = [bisect.bisect_left(task.births, 2 * fork.other) for fork in found.forks]
+    for fork, end in zip((None, *found.forks), (*cuts, len(task.births)), strict=True):
+        first, entry, met = len(where), {}, {}
+        same = again(found, fork) if fork and fork.meets else {}
+        if fork:
+            then = dict(enumerate(where)) | {stay: to for at, stay, to in moves if at <= fork.at}
+            last = then | {stay: to for _, stay, to in moves}
+            entry = {new - first: then[old] for new, old in fork.twins.items()}
+            met = {new - first: last[old] for new, old in fork.meets.items()}
+        if fork and len(same) == end - first:
+            where += [entry[new - first] if new - first in entry else where[same[new]] for new in range(first, end)]
+            later, ways = fork.other - fork.at, {old: new for new, old in same.items()}
+            moves += [(at + later, ways[stay], to) for at, stay, to in moves if at > fork.at and stay in ways]
+        else:
+            placed = best_place(task.part(first, end, entry, met))
+            where += placed.where
+            moves += ((at, stay + first, to) for at, stay, to in placed.moves)
+    return counted(task, where, moves)
+
+
+def again(found: Residence, fork: Fork) -> dict[int, int]:
+    """The stays of the other way with those of the first one that are the same but for the time, if all are."""
+
+    length = 2 * min(fork.other - fork.at, fork.end - fork.other)
+
+    def within(first: int) -> list[int]:
+        return [number for number, stay in enumerate(found.stays) if 0 < stay.birth - 2 * first < length]
+
+    def since(number: int, first: int) -> tuple[int, int]:
+        stay = found.stays[number]
+        return max(0, stay.birth - 2 * first), min(stay.death - 2 * first, length)
+
+    one, other = within(fork.at), within(fork.other)
+    pairs = {**fork.twins, **dict(zip(other, one, strict=False))}
+    same = len(one) == len(other) and all(since(b, fork.other) == since(a, fork.at) for b, a in pairs.items())
+    return pairs if same else {}
 
 
 def best_place(task: Task, width: int = beam.WIDTH) -> Placed:

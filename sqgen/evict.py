@@ -37,6 +37,18 @@ class Stay:
 
 
 @dataclass
+class Fork:
+    """Where code goes two ways: the operations at which they begin and the other one ends; the stays with which that
+    begins, and those that outlive it, each with that of its variable at the fork or at the end of the first way."""
+
+    at: int
+    other: int = 0
+    end: int = 0
+    twins: dict[int, int] = field(default_factory=dict)
+    meets: dict[int, int] = field(default_factory=dict)
+
+
+@dataclass
 class Residence:
     """All stays, by birth; those that hold the variables of each operation, and what happens before it."""
 
@@ -47,8 +59,7 @@ class Residence:
     opening: dict[str, int] = field(default_factory=dict)  # from when on a register is there
     gaps: dict[str, list[tuple[int, int]]] = field(default_factory=dict)  # from when until when it is not, for a while
     nearby: str = ""  # the buffer of places that are nearer than memory
-    fork: int = 0  # the operation where the code forks, if it does
-    twins: dict[int, int] = field(default_factory=dict)  # stays with which the other way begins -> those at the fork
+    forks: list[Fork] = field(default_factory=list)
 
 
 class Eviction:
@@ -60,6 +71,7 @@ class Eviction:
         self.capacity, self.growing = 0, 0  # registers, and the time when there are more
         self.uses = self.coming(0)
         self.forked: dict[str, Any] = {}
+        self.ended: dict[Virtual, int] = {}  # what outlives the first of two ways
         self.here: dict[Virtual, int] = {}  # number of its stay
         self.used: dict[Virtual, int] = {}  # time of the last use
         self.spilling = False  # whether there is a place for spilled limbs
@@ -76,12 +88,12 @@ class Eviction:
         self.guests: dict[Virtual, Memory] = {}  # variables whose value is in a place nearby
 
     def coming(self, first: int) -> dict[Virtual, deque[int]]:
-        """When each variable is used from an operation on, up to where another way begins."""
+        """When each variable is used from an operation on, not in other ways that begin later."""
         uses: dict[Virtual, deque[int]] = defaultdict(deque)
+        elsewhere = False
         for index, op in enumerate(self.function.ops[first:], first):
-            if op.insn == "arm" and index > first:
-                break
-            for virtual in dict.fromkeys((*op.reads, *op.writes)):
+            elsewhere = (elsewhere and op.insn != "join") or (op.insn == "arm" and index > first)
+            for virtual in () if elsewhere else dict.fromkeys((*op.reads, *op.writes)):
                 uses[virtual].append(index)
         return uses
 
@@ -99,6 +111,8 @@ class Eviction:
             self.remember(index)
         elif op.insn == "arm":
             self.begin_other(index)
+        elif op.insn == "join":
+            self.meet(index)
         self.grow(index, op)
         reads = op.reads or self.moving_out(op)
         pinned = (*reads, *op.writes)
@@ -128,12 +142,18 @@ class Eviction:
 
     def remember(self, index: int) -> None:
         """A fork: what is in a register is wanted there."""
-        self.found.fork = index
+        self.found.forks.append(Fork(index))
         self.used.update(dict.fromkeys(self.here, 2 * index))
         self.forked = {name: copy.copy(getattr(self, name)) for name in FORKED} | {"opening": dict(self.found.opening)}
 
     def begin_other(self, index: int) -> None:
         """The other way: all is as it was at the fork, and each variable where it was."""
+        fork = self.found.forks[-1]
+        fork.other = index
+        self.ended = self.kept()
+        for virtual in self.ended:
+            self.used[virtual] = 2 * index - 1
+            self.leave(virtual)
         opening = self.forked.pop("opening")
         for name, value in self.forked.items():
             setattr(self, name, value)
@@ -144,11 +164,25 @@ class Eviction:
                 continue
             self.here[virtual] = new = len(self.found.stays)
             self.found.stays.append(Stay(virtual, 2 * index, 2 * index + 1))
-            self.found.twins[new] = number
+            fork.twins[new] = number
             self.used[virtual] = 2 * index
         for register in self.found.opening.keys() - opening.keys():
             self.found.gaps.setdefault(register, []).append((2 * index, NEVER))
         self.growing = 2 * index
+
+    def kept(self) -> dict[Virtual, int]:
+        """The end of one of two ways: what is not in memory must be in the same register in both."""
+        for virtual in [each for each in self.here if not self.unsaved(each)]:
+            self.leave(virtual)
+        return dict(self.here)
+
+    def meet(self, index: int) -> None:
+        """Both ways end here."""
+        fork = self.found.forks[-1]
+        fork.end = index
+        fork.meets = {
+            number: self.ended[virtual] for virtual, number in self.kept().items() if number not in fork.twins
+        }
 
     def grow(self, index: int, op: Op) -> None:
         """Registers or a frame that are there from an operation on, or registers that are not there for a while."""

@@ -25,6 +25,12 @@ class World:
         copies = defaultdict(list, {each: list(places) for each, places in self.copies.items()})
         return World(dict(self.holds), dict(self.stored), copies, set(self.spoiled))
 
+    def meet(self, other: World) -> None:
+        """Two ways meet: only what is so after both is known."""
+        self.holds = {register: held for register, held in self.holds.items() if other.holds.get(register) == held}
+        self.stored = {place: held for place, held in self.stored.items() if other.stored.get(place) == held}
+        self.spoiled |= other.spoiled
+
     def operation(self, original: Op, op: Op) -> None:
         """What an operation writes, as the code before has it."""
         for virtual, register in zip(original.args, op.args, strict=True):
@@ -56,7 +62,7 @@ def verify(before: Function, after: Function) -> None:
     homes = {virtual.home for op in before.ops for virtual in op.reads}
     rooms = {op.args[1] for op in before.ops if op.insn == "room"}
     anyone = {SPILLED, *(op.args[0] for op in before.ops if op.insn == "nearby")}  # buffers where any limb may wait
-    world = forked = World()
+    world = forked = ended = World()
     rest = deque(before.ops)
     for op in after.ops:
         place = op.args[-1] if op.args else None
@@ -64,7 +70,9 @@ def verify(before: Function, after: Function) -> None:
             if op.insn == "fork":
                 forked = world.copy()
             elif op.insn == "arm":
-                world = forked
+                world, ended = forked, world
+            elif op.insn == "join":
+                world.meet(ended)
             world.operation(rest.popleft(), op)
         elif op.insn == "store" and place and (place in rooms or buffer_of(op) in anyone):
             world.put_away(str(op.args[0]), place)

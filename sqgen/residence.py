@@ -63,16 +63,14 @@ def _ways(function: Function, *, framed: bool, grouped: bool, lodging: bool) -> 
 
 
 def alike(function: Function, found: Residence) -> bool:
-    """Whether both ways that code goes use memory alike, if it forks."""
-    if not found.fork:
-        return True
+    """Whether both ways that code goes use memory alike, wherever it forks."""
     ways: list[list[tuple[str, Arg]]] = [[]]
     for op, loads, stores in zip(function.ops, found.loads, found.stores, strict=True):
         if op.insn in ("fork", "arm", "join"):
             ways.append([])
         ways[-1] += [*(("store", place) for _, place in stores), *(("load", place) for _, place in loads)]
         ways[-1] += [(op.insn, op.args[1])] if op.insn in ("load", "store") else []
-    return ways[1] == ways[2]
+    return ways[1::3] == ways[2::3]
 
 
 def traffic(found: Residence) -> int:
@@ -120,7 +118,10 @@ def renumber(found: Residence, order: Sequence[int]) -> None:
     new = {number: place for place, number in enumerate(order)}
     found.stays = [found.stays[number] for number in order]
     found.holds = [{virtual: new[number] for virtual, number in holds.items()} for holds in found.holds]
-    found.twins = {new[number]: new[old] for number, old in found.twins.items()}
+    for fork in found.forks:
+        fork.twins, fork.meets = (
+            {new[number]: new[old] for number, old in each.items()} for each in (fork.twins, fork.meets)
+        )
     found.loads = [[(new[number], place) for number, place in loads] for loads in found.loads]
     found.stores = [[(new[number], place) for number, place in stores] for stores in found.stores]
 

@@ -144,13 +144,14 @@ def test_both_ways_begin_with_the_same_limbs_in_the_same_registers(bits: int) ->
     found = residence(function)
     task = Task.of(found, frame.prices(avr(), "speed"), avr().pairs())
     placed = best_places(task, found)
-    assert found.twins and found.fork == index_of(function.ops, "fork")
-    arm = index_of(function.ops, "arm")
-    for new, old in found.twins.items():
-        moved = [to for time, stay, to in placed.moves if stay == old and time <= found.fork]
+    (fork,) = found.forks
+    assert fork.twins and (fork.at, fork.other) == (index_of(function.ops, "fork"), index_of(function.ops, "arm"))
+    for new, old in fork.twins.items():
+        moved = [to for time, stay, to in placed.moves if stay == old and time <= fork.at]
         assert placed.where[new] == (moved or [placed.where[old]])[-1]
         assert found.stays[old].virtual is found.stays[new].virtual
-        assert found.stays[old].birth < 2 * found.fork < found.stays[old].death <= found.stays[new].birth == 2 * arm
+        assert found.stays[old].birth < 2 * fork.at < found.stays[old].death
+        assert found.stays[old].death <= found.stays[new].birth == 2 * fork.other
 
 
 def test_what_the_first_way_stores_is_nothing_to_the_other_one() -> None:
