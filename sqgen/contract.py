@@ -86,7 +86,9 @@ class Verdict:
     `path`: offsets (bytes) of the instructions executed, in order; `stack`: bytes below the return address at most;
     `overlap`: per operand, the displacements d in limbs (result address - operand address) that are safe, as a sorted
     tuple of all d with which the two overlap; `cases`: how many cases the proof split into;
-    `others`: where branches on secrets are allowed, the paths beside `path`, each of as many cycles.
+    `others`: where branches on secrets are allowed, paths beside `path`, each of as many cycles, enough to see all that
+    is executed; `ways`: how many paths there are in all, whatever branches called functions have taken before; `arms`:
+    of each of these functions its own paths.
     """
 
     contract: Contract
@@ -96,6 +98,8 @@ class Verdict:
     overlap: dict[str, tuple[int, ...]]
     cases: int
     others: tuple[tuple[int, ...], ...] = ()
+    ways: int = 1
+    arms: tuple[tuple[tuple[int, ...], ...], ...] = ()
 
     @property
     def branches(self) -> bool:

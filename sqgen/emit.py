@@ -153,7 +153,7 @@ def facts(kernel: Kernel) -> dict[str, Any]:
         "cases": kernel.verdict.cases,
         "sha256": kernel.sha256,
         "generator": f"sqgen {__version__}",
-        "paths": 1 + len(kernel.verdict.others),
+        "paths": kernel.verdict.ways,
         "variable": ", ".join(name.upper() for name in kernel.variable),
         "counts": ", ".join(f"{count} {kind}" for kind, count in Counter(dict(kernel.price.counts)).most_common()),
         "lines": listings(kernel),

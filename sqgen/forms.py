@@ -321,12 +321,8 @@ class Atoms:
         column above the numbers that a product is, where only all together say that nothing is there; or two, if one
         sum was formed twice, or a carry found by comparing.
         """
-        groups: dict[int, Form] = {}
-        for atom, coefficient in form.items():
-            if self.is_bit(atom) and self.carried(atom):
-                groups.setdefault(abs(coefficient), {})[atom] = 1 if coefficient > 0 else -1
         found = False
-        for group in groups.values():
+        for group in self.carries(form).values():
             if len(group) > 1 and (self.bounded(group, 0, 0, {}) or self.nothing(group, 8 * self.small)):
                 found = self.related(group, 0)
                 continue
@@ -336,6 +332,14 @@ class Atoms:
                     found = self.related(pair, total)
                     break
         return found
+
+    def carries(self, form: Form) -> dict[int, Form]:
+        """The carries in a form by their weight, each with its sign."""
+        groups: dict[int, Form] = {}
+        for atom, coefficient in form.items():
+            if self.is_bit(atom) and self.carried(atom):
+                groups.setdefault(abs(coefficient), {})[atom] = 1 if coefficient > 0 else -1
+        return groups
 
     def related(self, group: Form, total: int) -> bool:
         """Let the latest of some carries be known by the others, the sum of all being `total`."""

@@ -16,14 +16,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import prod
 from typing import Literal, NamedTuple
 
+from .agreement import Agreement
 from .bus import Bus
 from .encode import Instr
 from .held import Event, Place
 from .linear import ONE, ZERO, Form, combine
-from .products import digits_of, forms, is_product, operands, runs, touched
+from .products import digits_of, error, forms, is_product, operands, runs, touched
 from .symbolic import State
 from .table import Isa
 
@@ -55,7 +57,9 @@ class Lemma:
 
     pointers: Mapping[str, Group]
     events: tuple[Event, ...]
-    path: tuple[int, ...]
+    paths: tuple[tuple[int, ...], ...]  # of as many cycles, enough to see all that is executed
+    cases: tuple[tuple[int, ...], ...]  # those that differ by what the function itself has looked at
+    ways: int  # paths in all
     lowest: int
     left: tuple[Place, ...]
     right: tuple[Place, ...]
@@ -68,15 +72,24 @@ class Lemma:
     after: Bus | None  # and at its end
     masked: bool  # whether interrupts are off when it begins
 
+    def path(self, call: int) -> tuple[int, ...]:
+        """The path of the call with this number: they take turns."""
+        return self.paths[call % len(self.paths)]
+
 
 class Lemmas:
-    """The lemmas of one proof, by function; at most so many `steps` are walked in vain to find some."""
+    """The lemmas of one proof, by function; at most so many `steps` are walked in vain to find some.  `refuted` says
+    whether the code is known to be wrong."""
 
-    def __init__(self, steps: int) -> None:
-        self.steps = steps
+    def __init__(self, steps: int, refuted: Callable[[], bool] = lambda: False) -> None:
+        self.steps, self.refuted = steps, refuted
         self.known: dict[int, list[Lemma]] = {}
         self.closed: set[int] = set()  # functions that are being shown, or cannot be
         self.used = 0
+
+    def arms(self) -> Iterator[tuple[tuple[int, ...], ...]]:
+        """Of each function that goes several ways: its paths."""
+        yield from (each.cases for known in self.known.values() for each in known if len(each.cases) > 1)
 
     def go_on(self) -> bool:
         """Whether one more instruction may be walked to show a lemma."""
@@ -119,10 +132,17 @@ def pointers(state: State) -> dict[str, Group]:
 
 
 def lemma(
-    state: State, names: Mapping[str, Group], initial: Sequence[object], first: Instr, before: Bus | None
+    state: State,
+    names: Mapping[str, Group],
+    initial: Sequence[object],
+    first: Instr,
+    before: Bus | None,
+    *,
+    refuted: Callable[[], bool] | None = None,
 ) -> Lemma | None:
-    """What the walk of a function showed that knew nothing but pointers, `initial` being what registers held then, and
-    `before` what the devices were; None if it does not leave a product."""
+    """What the walk of a function, or one case of it, showed that knew nothing but pointers, `initial` being what
+    registers held then, and `before` what the devices were; None if it does not leave a product.  `refuted` is given
+    where it may branch."""
     assert state.given is not None
     read, written = touched(state, 0)
     factors = operands(runs(read), len(written))
@@ -130,7 +150,11 @@ def lemma(
         return None
     left, right = (forms([state.given[place] for place in factor]) for factor in factors)
     result = forms([state.memory[place] for place in written])
-    if not (result and is_product(state, result, left, right, 0)):
+    if not result:
+        return None
+    if refuted is None and not is_product(state, result, left, right, 0):
+        return None
+    if refuted and not agrees(state, result, left, right, refuted):
         return None
     kept = frozenset(slot for slot, value in enumerate(state.slots) if value is initial[slot] and value is not None)
     known = {frozenset(form.items()): at for at, form in enumerate(result) if form.keys() - {ONE}}
@@ -146,7 +170,9 @@ def lemma(
     return Lemma(
         {name: group for name, group in names.items() if name in used},
         tuple(state.events),
-        tuple(state.path),
+        tuple(rounds(state)),
+        (tuple(state.path),),
+        prod(each.ways for _, each in state.told),
         state.lowest,
         tuple(factors[0]),
         tuple(factors[1]),
@@ -159,6 +185,60 @@ def lemma(
         state.bus,
         masked(state.contract.isa, initial),
     )
+
+
+def agrees(
+    state: State, result: Sequence[Form], left: Sequence[Form], right: Sequence[Form], refuted: Callable[[], bool]
+) -> bool:
+    """Whether the limbs of `result` make up left * right in the state's case."""
+    modulus = 1 << (state.contract.isa.limb_bits * len(result))
+    agreement = Agreement(state.atoms, modulus, branches=True, refuted=refuted)
+    return not agreement.left(error(state, result, left, right), state.fixed)
+
+
+def rounds(state: State) -> Iterator[tuple[int, ...]]:
+    """The path of a case; then it with other paths of the functions of which it was told, until each was there."""
+    path = tuple(state.path)
+    calls = Counter(id(known) for _, known in state.told)
+    for turn in range(max((-(-len(known.paths) // calls[id(known)]) for _, known in state.told), default=1)):
+        new: list[int] = []
+        end, seen = 0, Counter[int]()
+        for at, known in state.told:
+            call, which = seen[id(known)], id(known)
+            new += [*path[end:at], *known.path(turn * calls[which] + call)]
+            end = at + len(known.path(call))
+            seen[which] += 1
+        yield (*new, *path[end:])
+
+
+def together(found: Sequence[Lemma], cycles: Callable[[Sequence[int]], int]) -> Lemma | None:
+    """What all cases of a function have shown; None if one can be told from another by its time, or by what it reads,
+    writes and leaves where addresses are."""
+    first, *others = found
+    if not others:
+        return first
+    cases = {each.paths[0]: each for each in found}
+    same = all(
+        (each.left, each.right, each.written, each.moved, each.lowest, each.before, each.after)
+        == (first.left, first.right, first.written, first.moved, first.lowest, first.before, first.after)
+        and accesses(each) == accesses(first)
+        for each in others
+    )
+    if not same or len({cycles(path) for path in cases}) > 1:
+        return None
+    return replace(
+        first,
+        paths=tuple(dict.fromkeys((*first.paths, *cases))),
+        cases=tuple(cases),
+        ways=sum(each.ways for each in cases.values()),
+        kept=frozenset.intersection(*(each.kept for each in found)),
+        held={slot: held for slot, held in first.held.items() if all(each.held.get(slot) == held for each in others)},
+    )
+
+
+def accesses(known: Lemma) -> list[tuple[str, str, int]]:
+    """What a function reads and writes, in order."""
+    return [(kind, place, number) for _, kind, place, number in known.events if kind != "branch"]
 
 
 def moved(state: State, kept: frozenset[int]) -> Iterator[Moved]:

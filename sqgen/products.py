@@ -139,16 +139,21 @@ def is_product(state: State, result: Sequence[Form], left: Sequence[Form], right
 
     Only what was computed since there were `given` atoms is reduced.
     """
-    product = times(state.atoms, number(state, left), number(state, right))
-    error = combine([(1, number(state, result)), (-1, product)])
+    rest = error(state, result, left, right)
     modulus = 1 << (state.contract.isa.limb_bits * len(result))
     while True:
-        error = state.atoms.reduce(error, state.fixed, given=given)
-        left_over = {atom: c for atom, c in error.items() if c % modulus}
+        rest = state.atoms.reduce(rest, state.fixed, given=given)
+        left_over = {atom: c for atom, c in rest.items() if c % modulus}
         if not left_over:
             return True
         if not (state.atoms.settle(left_over) or state.atoms.cancel(left_over)):
             return False
+
+
+def error(state: State, result: Sequence[Form], left: Sequence[Form], right: Sequence[Form]) -> Form:
+    """What the limbs of `result` make up, less left * right."""
+    product = times(state.atoms, number(state, left), number(state, right))
+    return combine([(1, number(state, result)), (-1, product)])
 
 
 def number(state: State, limbs: Sequence[Form]) -> Form:

@@ -11,19 +11,21 @@ from __future__ import annotations
 import functools
 import gc
 import itertools
+from math import prod
 
 from .contract import Contract, Verdict
 from .ending import Ending, Wrong
 from .forms import TooMuch
 from .held import Return
 from .interpret import counterexample
-from .lemmas import Lemmas
+from .lemmas import Lemmas, rounds
 from .linear import Form
 from .overlap import overlap
+from .steps import Failed
 from .symbolic import State
 from .table import Core
 from .timing import Price, price
-from .walk import Failed, Walk, longest
+from .walk import Walk, longest
 
 __all__ = ["longest", "prove"]
 
@@ -42,7 +44,7 @@ def prove(image: bytes, contract: Contract, core: Core, entry: int = 0, *, branc
     try:
         proof = _Proof(image, contract, core, entry, branches=branches)
         verdict = proof.run()
-        if verdict.fault and proof.lemmas.used:  # without them more is known of what a called function leaves
+        if verdict.fault and proof.lemmas.used and not branches:  # without them more is known of what a function leaves
             verdict = _Proof(image, contract, core, entry, branches=branches, lemmas=Lemmas(0)).run()
         return verdict
     finally:
@@ -57,6 +59,7 @@ class _Proof(Walk):
         waiting = [(self.start(), self.entry)]
         first: State | None = None
         self.paths: dict[tuple[int, ...], Price] = {}  # of all cases, where they may differ
+        self.ways = 0
         cases, held = 0, waiting[0][0].size
         try:
             while waiting:
@@ -84,8 +87,12 @@ class _Proof(Walk):
             fault = self.failure(self.atoms.here, "more terms than this proof can hold").fault
             return Verdict(self.contract, fault, (), 0, {}, cases)
         assert first is not None
-        path, others = tuple(first.path), tuple(self.paths)[1:]
-        return Verdict(self.contract, None, path, self.stack(first), overlap(first), cases, others)
+        path = tuple(first.path)
+        others = tuple(dict.fromkeys((*rounds(first), *self.paths)))[1:]
+        arms = tuple(self.lemmas.arms())
+        return Verdict(
+            self.contract, None, path, self.stack(first), overlap(first), cases, others, max(1, self.ways), arms
+        )
 
     def stack(self, state: State) -> int:
         return -state.lowest * (self.isa.limb_bits // 8)
@@ -94,6 +101,7 @@ class _Proof(Walk):
 
     def start(self) -> State:
         """Registers hold unknowns, argument registers the buffers' addresses, the buffers operand limbs."""
+        self.lemmas.refuted = lambda: self.refuted
         self.operands: dict[str, list[int]] = {}
         slots = self.unknowns()
         for group, (buffer, length) in zip(self.isa.abi.arguments, self.contract.buffers.items(), strict=False):
@@ -163,6 +171,7 @@ class _Proof(Walk):
         path = tuple(other.path)
         if path in self.paths:
             return
+        self.ways += prod(known.ways for _, known in other.told)
         self.paths[path] = price(self.isa, self.core, self.image, path, self.entry)
         cost, before = self.paths[path], next(iter(self.paths.values()))
         if cost.cycles != before.cycles:

@@ -97,7 +97,7 @@ def _time(variable: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def _cases(verdict: Verdict) -> str:
-    ways = f", {1 + len(verdict.others)} paths of as many cycles" if verdict.branches else ""
+    ways = f", {verdict.ways:,} paths of as many cycles" if verdict.branches else ""
     return f"holds for every input, {verdict.cases} case{'s' if verdict.cases > 1 else ''}{ways}"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from .bitwise import logic
 from .bus import Bus
@@ -14,6 +14,9 @@ from .forms import BUDGET, Atoms
 from .held import Call, Cell, Event, Place, Refused, Return, Split, Value, ZeroTest
 from .linear import ONE, ZERO, Form, combine, substitute
 from .meaning import LOCAL, LOST
+
+if TYPE_CHECKING:
+    from .lemmas import Lemma
 
 ANY = 1 << 64  # beyond every value that a pointer's overflow can have
 
@@ -40,6 +43,7 @@ class State:
     depth: int = 0  # stack pointer, in limbs from its value at entry
     lowest: int = 0
     calls: list[Call] = field(default_factory=list)  # that have not returned
+    told: list[tuple[int, Lemma]] = field(default_factory=list)  # where in the path one is, and of which function
     links: tuple[tuple[int, int, int], ...] = ()  # of these, where there is a link register: its atom, depth, target
     left: dict[int, Cell | None] = field(default_factory=dict)  # on the stack below its pointer; None: unknown
     conditions: tuple[tuple[str, int], ...] = ()  # of the next instructions: a flag, and the value it must have
@@ -72,12 +76,14 @@ class State:
             self.depth,
             self.lowest,
             list(self.calls),
+            list(self.told),
             self.links,
             {key: substitute(c, atom, value) if isinstance(c, dict) else c for key, c in self.left.items()},
             self.conditions,
             halfway=self.halfway,
             pushed=list(self.pushed),
             bus=copy.copy(self.bus),
+            given=None if self.given is None else dict(self.given),
         )
 
     # ---- the domain of `Meaning.run` ------------------------------------------------------------------------

@@ -1,0 +1,98 @@
+"""Whether an error vanishes in a case of the proof: what is left over when it is reduced may be carries that cannot be.
+
+That is shown here, of the result of a whole kernel (`ending`) and of what a function leaves (`lemmas`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from .forms import Atoms
+from .linear import ONE, Form, combine
+
+MOST_FIXED = 24  # digits of one case that have a value, before the proof gives up
+DEEP = 1_000_000  # terms touched at most to show one carry constant at the end
+
+
+class Agreement:
+    """Looks at errors, which must vanish but for a multiple of the `modulus`.
+
+    `branches`: an arm is right by what is known in its case alone.  `refuted` says whether the code is known to be
+    wrong: then what would be looked for is not there, and to find that out takes long.
+    """
+
+    def __init__(self, atoms: Atoms, modulus: int, *, branches: bool, refuted: Callable[[], bool]) -> None:
+        self.atoms, self.modulus, self.branches, self.refuted = atoms, modulus, branches, refuted
+
+    def left(self, error: Form, fixed: Mapping[int, int]) -> Form:
+        """What is left of an error where these atoms have values, nothing if it vanishes.
+
+        What is left over is zero if this case cannot occur, once its signs are known, or if a carry in it cannot.
+        """
+        error = self.atoms.reduce(error, fixed)
+        left = {atom: c for atom, c in error.items() if c % self.modulus}
+        if not left or self.infeasible(fixed):
+            return {}
+        if self.atoms.settle(left) or (not self.refuted() and self.atoms.cancel(left)):
+            return self.left(error, fixed)
+        return left if self.refuted() else self.closely(left, fixed)
+
+    def closely(self, left: Form, fixed: Mapping[int, int]) -> Form:
+        """The same of what cannot be settled for all cases."""
+        digits = {factor for atom in left for factor in self.atoms.factors.get(atom, (atom,))} - fixed.keys()
+        signs = sorted(digits & self.atoms.signs)
+        if signs and len(fixed) < MOST_FIXED:
+            return self.in_both(left, fixed, signs[:1])
+        made = sorted(digits & self.atoms.relation.keys())
+        if found := self.constants(made, fixed):
+            return self.left(left, {**fixed, **found})
+        if pair := self.extended(made, fixed):
+            return self.in_both(left, fixed, pair)
+        rest = self.cancelled(left, fixed)
+        return left if rest is left else self.left(rest, fixed)
+
+    def in_both(self, error: Form, fixed: Mapping[int, int], bits: Sequence[int]) -> Form:
+        """The same in two cases, these bits being all 0 or all 1."""
+        for value in (0, 1):
+            if left := self.left(error, {**fixed, **dict.fromkeys(bits, value)}):
+                return left
+        return {}
+
+    def extended(self, digits: Sequence[int], fixed: Mapping[int, int]) -> tuple[int, ...]:
+        """A carry among the digits that is in this case the sign of what was added, and that sign; () if there is none.
+        Without branches `settle` has found those that are."""
+        for carry in digits if self.branches else ():
+            for sign in (self.atoms.extended(carry), *self.atoms.borrows(carry)):
+                if sign and sign not in fixed and self.atoms.bounded({carry: 1, sign: -1}, 0, 0, fixed):
+                    return carry, sign
+        return ()
+
+    def cancelled(self, left: Form, fixed: Mapping[int, int]) -> Form:
+        """What is left without carries of one weight that are in this case as many as are borrowed.  Without branches
+        `cancel` has found these."""
+        for weight, group in self.atoms.carries(left).items() if self.branches else ():
+            if len(group) > 1 and self.atoms.bounded(group, 0, 0, fixed):
+                return combine([(1, left), (-weight, group)])
+        return left
+
+    def constants(self, digits: Sequence[int], fixed: Mapping[int, int]) -> dict[int, int]:
+        """Those of the digits that have only one value: carries that the code dropped since they cannot occur."""
+        for value in (0, 1):
+            found = {d: value for d in digits if self.atoms.within({d: 1}, value, value, fixed, DEEP)}
+            if found:
+                return found
+        if self.branches:
+            return {d: 0 for d in digits if self.atoms.bounded({d: 1}, 0, 0, fixed)}
+        return {}
+
+    def infeasible(self, fixed: Mapping[int, int]) -> bool:
+        """Whether this case cannot occur: a fixed digit contradicts the range of the digits beside it."""
+        for atom, value in fixed.items():
+            relation = self.atoms.relation.get(atom)
+            if relation is None:
+                continue
+            weights = dict(zip(relation.digits, relation.weights, strict=True))
+            form = combine([(1, relation.form), (-weights.pop(atom) * value, {ONE: 1})])
+            if self.atoms.impossible(form, *self.atoms.range(weights), fixed, DEEP):
+                return True
+        return False
