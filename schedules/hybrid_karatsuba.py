@@ -52,7 +52,7 @@ def steps(op: str, n: int, values: Values) -> Iterator[Step]:
     low, high = Slice("a", n - 2 * half, half), Slice("a", n - half, half)
     stored = range(low.first + high.first, low.first + high.first + 2 * half)
     yield Block("a_lo * a_hi")
-    rectangle = karatsuba.plan(half, values.one("levels"), values, outermost=True)
+    rectangle = karatsuba.plan(half, values.one("levels"), values, values.word("signs"))
     yield Part(rectangle, Slice("r", stored.start, 2 * half), low, high, True)
     for first, last in blocks(n, values.many("block")):
         yield Block(f"block of columns {first}..{last - 1}")

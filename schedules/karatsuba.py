@@ -14,7 +14,8 @@ but the next one may have three of them in place (`parts=nested`).  Where limbs 
 
 No branch looks at a sign: M is combined with a mask, which holds all ones if M is to be added.  With `signs=branched`
 one does, at the outermost level alone, for the proof walks every case of a branch: M is added or subtracted in arms of
-their own, which take equally long; a level in place, up to 18 limbs, forms M in such arms.
+their own, which take equally long; a level in place, up to 18 limbs, forms M in such arms.  A function that is called
+is proved once for all calls: with `signs=everywhere` these branch too, those of two levels in place also in H.
 
 Cost: 3 M(n/2) and about 24 cycles for each limb of a half; 43 with three in place; called, 52.
 """
@@ -45,6 +46,7 @@ STRIPS = {  # the best for L, H and M of some limbs, where not the rows' own: tr
 IN_ONE = {"calls": 0, "inline": 1, "rows": 1, "nested": 2}  # innermost levels that are in place
 LEAF = 16  # limbs of a part, at most, where nothing is said of levels
 IN_PLACE = 24  # limbs of a part, at most, that is likely to be the best in place
+IN_ARMS = 18  # limbs of a part, at most, that can be formed in place in arms
 NESTED = 32  # the same for two levels, and the most that registers and displacements allow
 
 
@@ -77,7 +79,10 @@ PARAMETERS = (
     Parameter("recombine", "the last step of a level that calls", rolled, choices=("unrolled", "looped")),
     Parameter("turn", "limbs done in one turn of a loop", lambda n: "8"),
     Parameter(
-        "signs", "of the differences: in masks, or looked at", "branch-free", choices=("branch-free", "branched")
+        "signs",
+        "of the differences: in masks, or looked at, at the outermost level or also in functions that it calls",
+        "branch-free",
+        choices=("branch-free", "branched", "everywhere"),
     ),
 )
 
@@ -112,11 +117,12 @@ def steps(op: str, n: int, values: Values) -> Iterator[Step]:
     if values.word("parts") == "whole":
         yield from in_pieces(a, b, values)
         return
-    yield from level(a, b, values.one("levels"), values, values.word("signs") == "branched")
+    yield from level(a, b, values.one("levels"), values, values.word("signs"))
 
 
-def level(a: Slice, b: Slice, levels: int, values: Values, branched: bool) -> Iterator[Step]:
-    """One level, for two operands of as many limbs; the parts do not branch."""
+def level(a: Slice, b: Slice, levels: int, values: Values, signs: str, *, function: bool = False) -> Iterator[Step]:
+    """One level, for two operands of as many limbs, and what branches on signs there; as a `function` that is called,
+    or in one that is not."""
     n = a.count
     half = n - n // 2
     called = levels > IN_ONE[values.word("parts")]
@@ -128,10 +134,12 @@ def level(a: Slice, b: Slice, levels: int, values: Values, branched: bool) -> It
         d, e = Slice("d", 0, half), Slice("e", 0, half)
     middle = Slice("m", 0, 2 * half)
     differences = [Difference("a_lo < a_hi", d, low[0], high[0]), Difference("b_lo < b_hi", e, low[1], high[1])]
-    signs = tuple(each.sign for each in differences)
+    names = tuple(each.sign for each in differences)
+    inner = signs if called and signs == "everywhere" else "branch-free"
+    in_high = "branched" if function and not called and signs == "everywhere" else inner
     of_low, of_high, of_middle = (
-        leaf(limbs, which, values) if streamed else plan(limbs, levels - 1, values)
-        for limbs, which in ((half, "L"), (n - half, "H"), (half, "M"))
+        leaf(limbs, which, values) if streamed else plan(limbs, levels - 1, values, looked, function=called)
+        for limbs, which, looked in ((half, "L", inner), (n - half, "H", in_high), (half, "M", inner))
     )
     form_low: tuple[Step, ...] = (Block("L"), Part(of_low, Slice("r", 0, 2 * half), *low, called))
     form_high: tuple[Step, ...] = (Block("H"), Part(of_high, Slice("r", 2 * half, 2 * (n - half)), *high, called))
@@ -143,7 +151,7 @@ def level(a: Slice, b: Slice, levels: int, values: Values, branched: bool) -> It
         yield from part
     yield Block("L + H - M")
     turn = values.one("turn") if called and values.word("recombine") == "looped" else 0
-    yield Recombine(half, middle, signs, turn, branched)
+    yield Recombine(half, middle, names, turn, signs != "branch-free")
 
 
 def in_pieces(a: Slice, b: Slice, values: Values) -> Iterator[Step]:
@@ -152,7 +160,7 @@ def in_pieces(a: Slice, b: Slice, values: Values) -> Iterator[Step]:
 
     Raises UserError for a single limb, and for what branches."""
     n = a.count
-    if n < 2 or values.word("signs") == "branched":
+    if n < 2 or values.word("signs") != "branch-free":
         raise UserError("karatsuba: parts=whole needs two limbs, and does not branch; take another method")
     half = n - n // 2
     low, high = (a.part(0, half), b.part(0, half)), (a.part(half, n - half), b.part(half, n - half))
@@ -188,15 +196,17 @@ def leaf(n: int, which: str, values: Values) -> Plan:
     return values.part("rows", "mul", n, given)
 
 
-def plan(n: int, levels: int, values: Values, outermost: bool = False) -> Plan:
-    """The plan of a part of n limbs; only the `outermost` level may branch.  Raises UserError: too small for that."""
-    branched = outermost and values.word("signs") == "branched"
+def plan(n: int, levels: int, values: Values, signs: str, *, function: bool = False) -> Plan:
+    """The plan of a part of n limbs, and what branches on signs there.  Raises UserError: too small for that, if it is
+    no `function` that a branching level calls."""
     in_place = levels == 1 and values.word("parts") != "calls"
     if not levels or n < (FEWEST if in_place else 4):
-        if branched:
-            raise UserError(f"signs=branched needs a level of Karatsuba, which {n} limbs do not have")
+        if signs != "branch-free" and not function:
+            raise UserError(f"signs={signs} needs a level of Karatsuba, which {n} limbs do not have")
         return values.leaf("mul", n)
-    own = {"levels": str(levels), "signs": "branched" if branched else "branch-free"}
+    if function and in_place and n > IN_ARMS:
+        signs = "branch-free"
+    own = {"levels": str(levels), "signs": signs}
     text = tuple((key, own.get(key) or values.text(key)) for key in values.names())
-    steps = level(Slice("a", 0, n), Slice("b", 0, n), levels, values, branched)
+    steps = level(Slice("a", 0, n), Slice("b", 0, n), levels, values, signs, function=function)
     return Plan("mul", n, "karatsuba", text, tuple(steps))

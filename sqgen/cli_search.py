@@ -33,9 +33,9 @@ def search(isa: str, core: str | None, op: str, method: str, goal: str, **option
     """
     from . import answers, files, methods, record  # noqa: PLC0415  (imports are lazy to keep the start fast)
     from . import search as looking  # noqa: PLC0415
+    from .attempts import TIMES  # noqa: PLC0415
     from .cli import _print  # noqa: PLC0415
     from .contract import contract  # noqa: PLC0415
-    from .kernel import TIMES  # noqa: PLC0415
     from .progress import Bar  # noqa: PLC0415
     from .tables import isa as isa_of  # noqa: PLC0415
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from . import answers, measure, methods
+from .attempts import TIMES, alike_but_signs, points, ranked, requests, with_branches
 from .code import flags_written
 from .compile import Compiled, compile_plan
 from .contract import Verdict
@@ -22,10 +23,6 @@ from .residue import Residue, residue
 from .spec import Spec
 from .table import Isa, Timing
 from .timing import Price, prices
-
-TIMES = {"speed": answers.BODY, "call": answers.CALL}  # goals that only time counts for, and which
-FEW = 3  # rows of the front of another size that are tried
-NEAR = 1.1  # times the cycles of the best answer on another core, what may be better on the one that is asked for
 
 
 @dataclass(frozen=True)
@@ -95,7 +92,7 @@ class Kernel:
             cases=self.verdict.cases,
             stack=self.verdict.stack,
             overlap=self.verdict.overlap,
-            paths=1 + len(self.verdict.others),
+            paths=self.verdict.ways,
             variable=self.variable,
         )
 
@@ -136,7 +133,12 @@ def described(spec: Spec, compiled: Compiled, verdict: Verdict) -> Kernel:
     cores = list(by_timing.values())
     costs = prices(isa, cores, compiled.image, verdict.path)
     others = [prices(isa, cores, compiled.image, path) for path in verdict.others]
-    equal = [all(other.cycles == cost.cycles for other in row) for cost, *row in zip(costs, *others, strict=True)]
+    arms = [[prices(isa, cores, compiled.image, path) for path in paths] for paths in verdict.arms]
+    equal = [
+        all(other[column].cycles == cost.cycles for other in others)
+        and all(one[column].call == paths[0][column].call for paths in arms for one in paths)
+        for column, cost in enumerate(costs)
+    ]
     clobbers = tuple(register for register in compiled.written if register not in isa.abi.callee_saved)
     columns = zip(by_timing, costs, equal, strict=True)
     by_column = tuple((isa.timings[timing], cost) for timing, cost, same in columns if same)
@@ -188,12 +190,14 @@ def tried(spec: Spec, rows: Iterable[tuple[str, answers.Row]]) -> tuple[list[Com
     """What can be compiled of these (method, row), each once, and why others cannot."""
     what = spec.contract
     isa = what.isa
-    plans, failures = [], []
+    plans: list[tuple[int, Plan, answers.Row]] = []
+    failures: list[UserError] = []
     each_once = {(name, row.get(answers.GOAL), *sorted(answers.given(row).items())): (name, row) for name, row in rows}
     for name, row in each_once.values():
         try:
             made = plan(spec, name, answers.given(row))
-            plans.append((least_bytes(made, isa), made, row))
+            if not any(made.steps == other.steps and alike_but_signs(row, its) for _, other, its in plans):
+                plans.append((least_bytes(made, isa), made, row))
         except UserError as error:
             failures.append(error)
     found: list[Compiled] = []
@@ -206,123 +210,6 @@ def tried(spec: Spec, rows: Iterable[tuple[str, answers.Row]]) -> tuple[list[Com
         except UserError as error:
             failures.append(error)
     return found, failures
-
-
-def requests(spec: Spec) -> list[tuple[str, answers.Row]]:
-    """(method, row) to try.  Where the search has been, what it found is enough."""
-    isa, op = spec.contract.isa, spec.contract.op
-    if spec.method != "auto":
-        return [(spec.method, row) for row in points(spec, spec.method)]
-    names = methods.names(op)
-    known = [(name, row) for name, row in answers.known(isa, op, spec.bits, spec.core) if name in names]
-    if spec.goal in TIMES and spec.max_bytes is None and spec.max_stack is None:
-        if rows := idioms(isa).preferred(op, spec.contract.limbs, spec.core):
-            return [(name, {**given}) for name, given in rows]
-        if known:
-            return near(spec, known) + in_other_forms(spec, known)
-        beside = dict.fromkeys(neighbours(spec))
-        if beside:
-            return [(name, row) for name in beside for row in points(spec, name)]
-    if spec.max_bytes is None:
-        names = [name for name in names if methods.sought(name, spec.contract.limbs)]
-    fronts = answers.fronts(isa, op, spec.core)
-    if fronts:
-        nearest = min(fronts, key=lambda bits: (abs(bits - spec.bits), bits))
-        front = [row for row in fronts[nearest] if row[answers.METHOD] in names]
-        chosen = [(str(row[answers.METHOD]), row) for row in from_front(spec, front, nearest)]
-        return chosen if nearest == spec.bits else [(name, moved(spec, name, row)) for name, row in chosen]
-    return [(name, row) for name in names for row in points(spec, name)]
-
-
-def with_branches(spec: Spec, found: list[tuple[str, answers.Row]]) -> list[tuple[str, answers.Row]]:
-    """The same, and each with branches on signs where these are allowed, nothing else is said, and the method can."""
-    if not spec.allow_branches or spec.parameters:
-        return found
-    able = [(name, row) for name, row in found if "signs" in methods.defaults(name, spec.contract.limbs)]
-    return found + [(name, {**row, "signs": "branched"}) for name, row in able]
-
-
-def neighbours(spec: Spec) -> list[str]:
-    """The methods that are the fastest at the nearest sizes, below and above, that the search has been run for."""
-    isa, op = spec.contract.isa, spec.contract.op
-    found = []
-    for step in (-isa.limb_bits, isa.limb_bits):
-        sizes = (spec.bits + step * distance for distance in range(1, spec.contract.limbs))
-        fastest = (answers.fastest(isa, op, bits, TIMES[spec.goal], spec.core) for bits in sizes)
-        found.append(next(filter(None, fastest), None))
-    return [name for name in found if name]
-
-
-def from_front(spec: Spec, rows: Sequence[answers.Row], bits: int) -> list[answers.Row]:
-    """What is to be tried of the front of a size: what is the best there, and what is the smallest; if the size or the
-    core is another one, or registers are to be left alone, a few that are nearly the best as well."""
-    exact = bits == spec.bits and alike(spec)
-    scale = 1 if exact else bits / spec.bits  # bytes grow a little faster than this, or their square where unrolled
-
-    def small(row: answers.Row) -> bool:
-        limits = ((answers.BYTES, spec.max_bytes), (answers.STACK, spec.max_stack))
-        return all(limit is None or int(row[what]) <= scale * limit for what, limit in limits)
-
-    ordered = sorted(filter(small, rows), key=lambda row: ranked(spec, *answers.costs(row)[:3]))
-    least = [min(rows, key=lambda row: int(row[what])) for what in (answers.BYTES, answers.STACK)]
-    if exact and ordered and not spec.reserve:
-        return ordered[:1]
-    limited = spec.max_bytes is not None or spec.max_stack is not None
-    return [*ordered[: len(rows) if limited else FEW], *(row for row in least if limited or not ordered)]
-
-
-def moved(spec: Spec, name: str, row: answers.Row) -> answers.Row:
-    """A row of another size for this one: parameters that were searched by chance are of no use there."""
-    if methods.searched(name):
-        return answers.best(answers.rows(spec.contract.isa, name, spec.contract.op, spec.bits, spec.core))
-    return row
-
-
-def points(spec: Spec, name: str) -> list[answers.Row]:
-    """The parameters to try: those given, else the best known, and what makes the method small where that matters."""
-    if spec.parameters:
-        return [{**dict(spec.parameters)}]
-    known = [(name, row) for row in answers.rows(spec.contract.isa, name, spec.contract.op, spec.bits, spec.core)]
-    likely: answers.Row = {**methods.points(name, spec.contract.limbs)[0]}
-    found: list[answers.Row] = [row for _, row in near(spec, known)] or [likely]
-    if spec.reserve:  # other forms may need fewer registers
-        found += [{**given} for given in methods.points(name, spec.contract.limbs)]
-    if spec.goal in TIMES and spec.max_bytes is None:
-        return found
-    small: list[answers.Row] = [{**given} for given in methods.compact(name, spec.contract.limbs)]
-    return found + small
-
-
-def near(spec: Spec, known: list[tuple[str, answers.Row]]) -> list[tuple[str, answers.Row]]:
-    """The (method, row) that may be the best: one on the core that the search was for, on others those not far off, and
-    all where interrupts are to be off for a column at a time, which not all have, or where registers are to be left
-    alone, for there may be too few for the best."""
-    if spec.core.brief or spec.reserve:
-        return known
-    ordered = not_far_off(known, TIMES.get(spec.goal, answers.CALL))
-    return ordered[:1] if alike(spec) else ordered
-
-
-def in_other_forms(spec: Spec, known: list[tuple[str, answers.Row]]) -> list[tuple[str, answers.Row]]:
-    """Where registers are to be left alone the best method with other parameters, which may need fewer."""
-    if not spec.reserve:
-        return []
-    best = not_far_off(known, TIMES[spec.goal])[0][0]
-    return [(best, row) for row in points(spec, best)]
-
-
-def not_far_off(known: list[tuple[str, answers.Row]], what: str) -> list[tuple[str, answers.Row]]:
-    """The (method, row) that take little more of what counts than the best, the best first."""
-    ordered = sorted(known, key=lambda each: (each[1][what], each[0]))
-    return [each for each in ordered if int(each[1][what]) <= NEAR * int(ordered[0][1][what])]
-
-
-def alike(spec: Spec) -> bool:
-    """Whether the core takes the cycles of the one for which the answers are, but for calls and returns, and has no
-    more than that."""
-    isa = spec.contract.isa
-    mine, its = spec.core.timing, isa.core(spec.core.answers or isa.default_core).timing
-    return its in (mine, isa.timings[mine].like) and not isa.notes(spec.core)
 
 
 def least_bytes(which: Plan, isa: Isa) -> int:
@@ -356,7 +243,9 @@ def plan(spec: Spec, method: str, parameters: dict[str, str]) -> Plan:
     known = functools.partial(answers.of_part, isa, core=spec.core)
     found = methods.plan(spec.contract.op, spec.contract.limbs, method, parameters, known)
     if found.branches and not spec.allow_branches:
-        raise UserError("signs=branched branches on the sign of a difference; --allow-branches permits that")
+        raise UserError(
+            "signs=branched and signs=everywhere branch on the sign of a difference; --allow-branches permits that"
+        )
     return found
 
 
@@ -364,12 +253,6 @@ def rank(spec: Spec, compiled: Compiled) -> tuple[int, int]:
     """What the goal wants small, and then what decides between equals."""
     price = measure.price(compiled, spec.core)
     return ranked(spec, price.body, price.call, len(compiled.image))
-
-
-def ranked(spec: Spec, body: int, call: int, size: int) -> tuple[int, int]:
-    """What the goal wants small, of cycles and bytes, and then what decides between equals."""
-    order = {"speed": (body, call), "call": (call, body), "size": (size, call), "balanced": (size * call, call)}
-    return order[spec.goal]
 
 
 def fits(spec: Spec, compiled: Compiled) -> bool:

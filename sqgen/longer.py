@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from . import answers, kernel, methods, tune
+from . import answers, attempts, kernel, methods, tune
+from .attempts import TIMES
 from .errors import UserError
-from .kernel import TIMES
 from .progress import Bar
 from .search import Job, search, seconds
 from .spec import Spec
@@ -45,7 +45,7 @@ def contenders(asked: Spec) -> list[str]:
         return [asked.method]
     what = asked.contract
     known = list(answers.known(what.isa, what.op, asked.bits, asked.core))
-    near = {name for name, _ in kernel.not_far_off(known, TIMES[asked.goal])}
+    near = {name for name, _ in attempts.not_far_off(known, TIMES[asked.goal])}
     return [name for name in methods.names(what.op) if name in near or not known]
 
 

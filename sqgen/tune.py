@@ -14,11 +14,11 @@ import click
 from rich.progress import track
 
 from . import answers, measure, methods
+from .attempts import TIMES
 from .compile import compile_plan
 from .contract import OPS
 from .errors import UserError
 from .idioms import idioms
-from .kernel import TIMES
 from .methods import Parameter
 from .options import time_option
 from .record import save

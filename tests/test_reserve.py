@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import pytest
 
 from sqgen import kernel as kernel_module
+from sqgen.attempts import requests
 from sqgen.errors import Exit, UserError
-from sqgen.kernel import make, requests
+from sqgen.kernel import make
 from sqgen.spec import spec
 
 FEWER = [

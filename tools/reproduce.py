@@ -31,11 +31,11 @@ import sources
 from figures import SURVEYS
 
 from sqgen import answers, kernel, methods
+from sqgen.attempts import TIMES
 from sqgen.compile import compile_plan
 from sqgen.contract import OPS
 from sqgen.errors import UserError
 from sqgen.files import write_all
-from sqgen.kernel import TIMES
 from sqgen.spec import spec
 from sqgen.table import Core, Isa
 from sqgen.tables import isa, isa_names

@@ -1,0 +1,142 @@
+"""Which kernels are tried for a request: what the search has found, or what is likely to be good."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from . import answers, methods
+from .idioms import idioms
+from .spec import Spec
+
+TIMES = {"speed": answers.BODY, "call": answers.CALL}  # goals that only time counts for, and which
+FEW = 3  # rows of the front of another size that are tried
+SIGNS, BRANCHING = "signs", ("branched", "everywhere")  # a parameter, and what it is where code branches on secrets
+NEAR = 1.1  # times the cycles of the best answer on another core, what may be better on the one that is asked for
+
+
+def requests(spec: Spec) -> list[tuple[str, answers.Row]]:
+    """(method, row) to try.  Where the search has been, what it found is enough."""
+    isa, op = spec.contract.isa, spec.contract.op
+    if spec.method != "auto":
+        return [(spec.method, row) for row in points(spec, spec.method)]
+    names = methods.names(op)
+    known = [(name, row) for name, row in answers.known(isa, op, spec.bits, spec.core) if name in names]
+    if spec.goal in TIMES and spec.max_bytes is None and spec.max_stack is None:
+        if rows := idioms(isa).preferred(op, spec.contract.limbs, spec.core):
+            return [(name, {**given}) for name, given in rows]
+        if known:
+            return near(spec, known) + in_other_forms(spec, known)
+        beside = dict.fromkeys(neighbours(spec))
+        if beside:
+            return [(name, row) for name in beside for row in points(spec, name)]
+    if spec.max_bytes is None:
+        names = [name for name in names if methods.sought(name, spec.contract.limbs)]
+    fronts = answers.fronts(isa, op, spec.core)
+    if fronts:
+        nearest = min(fronts, key=lambda bits: (abs(bits - spec.bits), bits))
+        front = [row for row in fronts[nearest] if row[answers.METHOD] in names]
+        chosen = [(str(row[answers.METHOD]), row) for row in from_front(spec, front, nearest)]
+        return chosen if nearest == spec.bits else [(name, moved(spec, name, row)) for name, row in chosen]
+    return [(name, row) for name in names for row in points(spec, name)]
+
+
+def with_branches(spec: Spec, found: list[tuple[str, answers.Row]]) -> list[tuple[str, answers.Row]]:
+    """The same, and each with branches on signs where these are allowed, nothing else is said, and the method can."""
+    if not spec.allow_branches or spec.parameters:
+        return found
+    able = [(name, row) for name, row in found if SIGNS in methods.defaults(name, spec.contract.limbs)]
+    return found + [(name, {**row, SIGNS: where}) for where in BRANCHING for name, row in able]
+
+
+def alike_but_signs(one: answers.Row, other: answers.Row) -> bool:
+    """Whether these say the same but of signs: where no function is called, it may be that code is the same, too."""
+    return {**one, SIGNS: ""} == {**other, SIGNS: ""}
+
+
+def neighbours(spec: Spec) -> list[str]:
+    """The methods that are the fastest at the nearest sizes, below and above, that the search has been run for."""
+    isa, op = spec.contract.isa, spec.contract.op
+    found = []
+    for step in (-isa.limb_bits, isa.limb_bits):
+        sizes = (spec.bits + step * distance for distance in range(1, spec.contract.limbs))
+        fastest = (answers.fastest(isa, op, bits, TIMES[spec.goal], spec.core) for bits in sizes)
+        found.append(next(filter(None, fastest), None))
+    return [name for name in found if name]
+
+
+def from_front(spec: Spec, rows: Sequence[answers.Row], bits: int) -> list[answers.Row]:
+    """What is to be tried of the front of a size: what is the best there, and what is the smallest; if the size or the
+    core is another one, or registers are to be left alone, a few that are nearly the best as well."""
+    exact = bits == spec.bits and alike(spec)
+    scale = 1 if exact else bits / spec.bits  # bytes grow a little faster than this, or their square where unrolled
+
+    def small(row: answers.Row) -> bool:
+        limits = ((answers.BYTES, spec.max_bytes), (answers.STACK, spec.max_stack))
+        return all(limit is None or int(row[what]) <= scale * limit for what, limit in limits)
+
+    ordered = sorted(filter(small, rows), key=lambda row: ranked(spec, *answers.costs(row)[:3]))
+    least = [min(rows, key=lambda row: int(row[what])) for what in (answers.BYTES, answers.STACK)]
+    if exact and ordered and not spec.reserve:
+        return ordered[:1]
+    limited = spec.max_bytes is not None or spec.max_stack is not None
+    return [*ordered[: len(rows) if limited else FEW], *(row for row in least if limited or not ordered)]
+
+
+def moved(spec: Spec, name: str, row: answers.Row) -> answers.Row:
+    """A row of another size for this one: parameters that were searched by chance are of no use there."""
+    if methods.searched(name):
+        return answers.best(answers.rows(spec.contract.isa, name, spec.contract.op, spec.bits, spec.core))
+    return row
+
+
+def points(spec: Spec, name: str) -> list[answers.Row]:
+    """The parameters to try: those given, else the best known, and what makes the method small where that matters."""
+    if spec.parameters:
+        return [{**dict(spec.parameters)}]
+    known = [(name, row) for row in answers.rows(spec.contract.isa, name, spec.contract.op, spec.bits, spec.core)]
+    likely: answers.Row = {**methods.points(name, spec.contract.limbs)[0]}
+    found: list[answers.Row] = [row for _, row in near(spec, known)] or [likely]
+    if spec.reserve:  # other forms may need fewer registers
+        found += [{**given} for given in methods.points(name, spec.contract.limbs)]
+    if spec.goal in TIMES and spec.max_bytes is None:
+        return found
+    small: list[answers.Row] = [{**given} for given in methods.compact(name, spec.contract.limbs)]
+    return found + small
+
+
+def near(spec: Spec, known: list[tuple[str, answers.Row]]) -> list[tuple[str, answers.Row]]:
+    """The (method, row) that may be the best: one on the core that the search was for, on others those not far off, and
+    all where interrupts are to be off for a column at a time, which not all have, or where registers are to be left
+    alone, for there may be too few for the best."""
+    if spec.core.brief or spec.reserve:
+        return known
+    ordered = not_far_off(known, TIMES.get(spec.goal, answers.CALL))
+    return ordered[:1] if alike(spec) else ordered
+
+
+def in_other_forms(spec: Spec, known: list[tuple[str, answers.Row]]) -> list[tuple[str, answers.Row]]:
+    """Where registers are to be left alone the best method with other parameters, which may need fewer."""
+    if not spec.reserve:
+        return []
+    best = not_far_off(known, TIMES[spec.goal])[0][0]
+    return [(best, row) for row in points(spec, best)]
+
+
+def not_far_off(known: list[tuple[str, answers.Row]], what: str) -> list[tuple[str, answers.Row]]:
+    """The (method, row) that take little more of what counts than the best, the best first."""
+    ordered = sorted(known, key=lambda each: (each[1][what], each[0]))
+    return [each for each in ordered if int(each[1][what]) <= NEAR * int(ordered[0][1][what])]
+
+
+def alike(spec: Spec) -> bool:
+    """Whether the core takes the cycles of the one for which the answers are, but for calls and returns, and has no
+    more than that."""
+    isa = spec.contract.isa
+    mine, its = spec.core.timing, isa.core(spec.core.answers or isa.default_core).timing
+    return its in (mine, isa.timings[mine].like) and not isa.notes(spec.core)
+
+
+def ranked(spec: Spec, body: int, call: int, size: int) -> tuple[int, int]:
+    """What the goal wants small, of cycles and bytes, and then what decides between equals."""
+    order = {"speed": (body, call), "call": (call, body), "size": (size, call), "balanced": (size * call, call)}
+    return order[spec.goal]
