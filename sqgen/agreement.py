@@ -5,7 +5,7 @@ That is shown here, of the result of a whole kernel (`ending`) and of what a fun
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from .forms import Atoms
 from .linear import ONE, Form, combine
@@ -33,23 +33,38 @@ class Agreement:
         left = {atom: c for atom, c in error.items() if c % self.modulus}
         if not left or self.infeasible(fixed):
             return {}
-        if self.atoms.settle(left) or (not self.refuted() and self.atoms.cancel(left)):
+        if self.atoms.settle(left):
             return self.left(error, fixed)
-        return left if self.refuted() else self.closely(left, fixed)
+        if self.refuted():
+            return left
+        return self.in_arm(left, fixed) if self.branches else self.closely(left, fixed)
 
     def closely(self, left: Form, fixed: Mapping[int, int]) -> Form:
-        """The same of what cannot be settled for all cases."""
-        digits = {factor for atom in left for factor in self.atoms.factors.get(atom, (atom,))} - fixed.keys()
+        """The same of what `settle` leaves: its signs are looked at one after the other, then the digits in it."""
+        if self.atoms.cancel(left):
+            return self.left(left, fixed)
+        digits = self.digits(left, fixed)
         signs = sorted(digits & self.atoms.signs)
         if signs and len(fixed) < MOST_FIXED:
             return self.in_both(left, fixed, signs[:1])
-        made = sorted(digits & self.atoms.relation.keys())
-        if found := self.constants(made, fixed):
-            return self.left(left, {**fixed, **found})
-        if pair := self.extended(made, fixed):
-            return self.in_both(left, fixed, pair)
+        found = self.constants(digits, fixed)
+        return self.left(left, {**fixed, **found}) if found else left
+
+    def in_arm(self, left: Form, fixed: Mapping[int, int]) -> Form:
+        """The same with branches: an arm is right by what is known in its case alone, and that is looked at first."""
+        digits = self.digits(left, fixed)
+        signs = sorted(digits & self.atoms.signs)[:1] if len(fixed) < MOST_FIXED else ()
+        if bits := signs or self.extended(digits, fixed):
+            return self.in_both(left, fixed, bits)
         rest = self.cancelled(left, fixed)
-        return left if rest is left else self.left(rest, fixed)
+        found = self.constants(digits, fixed) if rest is left else {}
+        if found or rest is not left or self.atoms.cancel(left):
+            return self.left(rest, {**fixed, **found})
+        return left
+
+    def digits(self, left: Form, fixed: Mapping[int, int]) -> set[int]:
+        """What may be looked at in it."""
+        return {factor for atom in left for factor in self.atoms.factors.get(atom, (atom,))} - fixed.keys()
 
     def in_both(self, error: Form, fixed: Mapping[int, int], bits: Sequence[int]) -> Form:
         """The same in two cases, these bits being all 0 or all 1."""
@@ -58,10 +73,10 @@ class Agreement:
                 return left
         return {}
 
-    def extended(self, digits: Sequence[int], fixed: Mapping[int, int]) -> tuple[int, ...]:
+    def extended(self, digits: Collection[int], fixed: Mapping[int, int]) -> tuple[int, ...]:
         """A carry among the digits that is in this case the sign of what was added, and that sign; () if there is none.
         Without branches `settle` has found those that are."""
-        for carry in digits if self.branches else ():
+        for carry in self.made(digits):
             for sign in (self.atoms.extended(carry), *self.atoms.borrows(carry)):
                 if sign and sign not in fixed and self.atoms.bounded({carry: 1, sign: -1}, 0, 0, fixed):
                     return carry, sign
@@ -70,13 +85,18 @@ class Agreement:
     def cancelled(self, left: Form, fixed: Mapping[int, int]) -> Form:
         """What is left without carries of one weight that are in this case as many as are borrowed.  Without branches
         `cancel` has found these."""
-        for weight, group in self.atoms.carries(left).items() if self.branches else ():
+        for weight, group in self.atoms.carries(left).items():
             if len(group) > 1 and self.atoms.bounded(group, 0, 0, fixed):
                 return combine([(1, left), (-weight, group)])
         return left
 
-    def constants(self, digits: Sequence[int], fixed: Mapping[int, int]) -> dict[int, int]:
+    def made(self, digits: Collection[int]) -> list[int]:
+        """Those of the digits that were computed."""
+        return sorted(self.atoms.relation.keys() & digits)
+
+    def constants(self, digits: Collection[int], fixed: Mapping[int, int]) -> dict[int, int]:
         """Those of the digits that have only one value: carries that the code dropped since they cannot occur."""
+        digits = self.made(digits)
         for value in (0, 1):
             found = {d: value for d in digits if self.atoms.within({d: 1}, value, value, fixed, DEEP)}
             if found:
