@@ -15,7 +15,7 @@ from sqgen.allocate import Task, allocate, best_places
 from sqgen.code import Builder, Code, CodeError, Function, Memory, Op, Virtual
 from sqgen.encode import disassemble
 from sqgen.idioms import idioms
-from sqgen.kernel import Kernel, make
+from sqgen.kernel import Kernel, candidates, make
 from sqgen.lemmas import Lemmas
 from sqgen.prove import prove
 from sqgen.replay import verify
@@ -170,3 +170,15 @@ def test_arms_that_do_the_same_have_the_same_registers() -> None:
     moved = {stay: to for _, stay, to in placed.moves}
     for new, old in last.meets.items():
         assert moved.get(new, placed.where[new]) == moved.get(old, placed.where[old])
+
+
+def test_where_nothing_is_called_branches_everywhere_are_not_tried_as_well() -> None:
+    tried = {
+        bits: [
+            dict(each.plan.parameters).get("signs")
+            for each in candidates(spec("avr", bits, op="mul", allow_branches=True))
+        ]
+        for bits in (128, 264)
+    }
+    assert {"branched", "everywhere"} & {*tried[128]} == {"branched"}
+    assert {"branched", "everywhere"} <= {*tried[264]}
