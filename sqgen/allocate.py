@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from . import beam
 from .code import CodeError, Function, Op, Virtual
+from .errors import Exit
 from .evict import Fork
 from .replay import buffer_of
 from .residence import NEVER, PressureError, Residence, residences
@@ -139,15 +140,17 @@ class Task:
         entry: Mapping[int, int] = MappingProxyType({}),
         fixed: Mapping[int, int] = MappingProxyType({}),
     ) -> Task:
-        """Of some stays alone, which are counted from the `first`, more of them with a place."""
+        """Of some stays alone, which are counted from the `first` then, those of `entry` and those that are `fixed`
+        beside others, too.  What is there at the start has no other place."""
         inside = range(first, end)
+        places = {stay: self.fixed[stay] for stay in self.fixed if stay in inside and stay not in entry} | {**fixed}
         return replace(
             self,
             births=self.births[first:end],
             deaths=self.deaths[first:end],
             mates=tuple(mate - first if mate in inside else -1 for mate in self.mates[first:end]),
-            fixed={stay - first: register for stay, register in self.fixed.items() if stay in inside} | {**fixed},
-            entry=entry,
+            fixed={stay - first: register for stay, register in places.items()},
+            entry={stay - first: register for stay, register in entry.items()},
         )
 
     def gone(self, register: int, birth: int, death: int) -> bool:
@@ -193,14 +196,19 @@ def best_places(task: Task, found: Residence) -> Placed:
         if fork:
             then = dict(enumerate(where)) | {stay: to for at, stay, to in moves if at <= fork.at}
             last = then | {stay: to for _, stay, to in moves}
-            entry = {new - first: then[old] for new, old in fork.twins.items()}
-            met = {new - first: last[old] for new, old in fork.meets.items()}
+            entry = {new: then[old] for new, old in fork.twins.items()}
+            met = {new: last[old] for new, old in fork.meets.items()}
         if fork and len(same) == end - first:
-            where += [entry[new - first] if new - first in entry else where[same[new]] for new in range(first, end)]
+            where += [entry.get(new, where[same[new]]) for new in range(first, end)]
             later, ways = fork.other - fork.at, {old: new for new, old in same.items()}
             moves += [(at + later, ways[stay], to) for at, stay, to in moves if at > fork.at and stay in ways]
         else:
-            placed = best_place(task.part(first, end, entry, met))
+            try:
+                placed = best_place(task.part(first, end, entry, met))
+            except CodeError as error:
+                if not met:
+                    raise
+                raise PressureError(f"{error} after both of two ways", Exit.LIMITS) from None
             where += placed.where
             moves += ((at, stay + first, to) for at, stay, to in placed.moves)
     return counted(task, where, moves)
@@ -208,7 +216,6 @@ def best_places(task: Task, found: Residence) -> Placed:
 
 def again(found: Residence, fork: Fork) -> dict[int, int]:
     """The stays of the other way with those of the first one that are the same but for the time, if all are."""
-
     length = 2 * min(fork.other - fork.at, fork.end - fork.other)
 
     def within(first: int) -> list[int]:

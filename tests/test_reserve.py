@@ -12,6 +12,7 @@ from sqgen.errors import Exit, UserError
 from sqgen.kernel import make
 from sqgen.spec import spec
 
+DEEP = {"levels": "3", "parts": "nested", "recombine": "unrolled", "signs": "branched"}
 FEWER = [
     ("avr", "atmega128", "mul", 96, ("r2", "r3")),
     ("avr", "atmega128", "mul", 160, ("r2",)),
@@ -63,3 +64,12 @@ def test_what_nothing_leaves_alone_is_refused() -> None:
     with pytest.raises(UserError, match="no method leaves r28 alone") as caught:
         make(spec("avr", 64, op="mul", reserve=("r28",)))
     assert caught.value.code == Exit.LIMITS
+
+
+@pytest.mark.parametrize("registers", [("r2", "r3"), ("r2", "r4", "r10")])
+def test_code_that_branches_leaves_them_alone_too(registers: Sequence[str]) -> None:
+    """Limbs that a function has left are elsewhere when the code forks, and begin the other way there."""
+    kernel = make(
+        spec("avr", 512, op="mul", reserve=registers, method="karatsuba", allow_branches=True, parameters=DEEP)
+    )
+    assert kernel.verdict.proved and not {*registers} & {*kernel.compiled.written}
