@@ -12,7 +12,7 @@ from sqgen.errors import Exit, UserError
 from sqgen.kernel import make
 from sqgen.spec import spec
 
-DEEP = {"levels": "3", "parts": "nested", "recombine": "unrolled", "signs": "branched"}
+DEEP = {"levels": "3", "parts": "inline", "recombine": "unrolled", "signs": "branched"}
 FEWER = [
     ("avr", "atmega128", "mul", 96, ("r2", "r3")),
     ("avr", "atmega128", "mul", 160, ("r2",)),
