@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
+from types import SimpleNamespace
 
 import mutate
 import pytest
@@ -12,7 +14,7 @@ from msp430 import msp430
 from mutate import BOTH, ONE, REFUSED, SIZES, WRONG
 
 from sqgen import mutants
-from sqgen.encode import Instr, assemble
+from sqgen.encode import Instr, assemble, disassemble
 from sqgen.interpret import broken_promise
 from sqgen.mutants import DOUBLED, DROPPED, KINDS, LIST, ORDER, SWAPPED, TO_CARRY, TO_PLAIN
 from sqgen.table import Isa
@@ -23,8 +25,8 @@ EVERY = 5  # of the kernels, one of so many
 
 @pytest.mark.parametrize("name", [name for _, name in SIZES])
 def test_no_wrong_change_of_a_sample_is_accepted(name: str) -> None:
-    some = list(mutate.subjects([name], sample=SAMPLE))[::EVERY]
-    found = [mutate.tally(subject, PAIRS) for subject in some]
+    some = [*list(mutate.subjects([name], sample=SAMPLE))[::EVERY], *mutate.branching([name], SAMPLE)]
+    found = [mutate.tally(replace(subject, sample=SAMPLE), PAIRS) for subject in some]
     assert found
     assert [line for tally in found for line in tally.wrong] == []
     total = sum((Counter(counts) for tally in found for counts in tally.counts.values()), Counter[str]())
@@ -36,7 +38,7 @@ def test_an_accepted_change_that_is_wrong_is_reported(monkeypatch: pytest.Monkey
     class Believer:
         proved = True
 
-    monkeypatch.setattr(mutate, "prove", lambda *_: Believer)
+    monkeypatch.setattr(mutate, "prove", lambda *_, **__: Believer)
     subject = next(mutate.subjects(["cortex-m4"], sample=30))
     tally = mutate.tally(subject, 2)
     assert len(tally.wrong) > 20 and sum(counts.get(WRONG, 0) for counts in tally.counts.values()) == len(tally.wrong)
@@ -145,3 +147,12 @@ def test_runs_see_what_the_contract_forbids() -> None:
     assert "memory beside" in after(("ldi", "r30", 1), ("ldi", "r31", 0), ("st_zp", "r2"))
     assert broken_promise(image[:-2], what, core(), 1) == "the code runs past its end"
     assert "result is wrong" in broken_promise(ret, what, core(), 5)
+
+
+def test_an_arm_that_takes_longer_is_wrong_though_its_product_is_right(monkeypatch: pytest.MonkeyPatch) -> None:
+    (subject, *_) = mutate.branching(["atmega128"])
+    at = next(at for at, instr in disassemble(avr(), subject.image) if instr.insn.name == "nop")
+    slow = subject.image[:at] + assemble([Instr(avr().insns["rjmp"], (0,))]) + subject.image[at + 2 :]
+    assert subject.branches and subject.outcome(slow) == REFUSED
+    monkeypatch.setattr(mutate, "prove", lambda *_, **__: SimpleNamespace(proved=True))
+    assert subject.outcome(slow) == WRONG and subject.outcome(subject.image) == BOTH

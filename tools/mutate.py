@@ -1,8 +1,9 @@
 """Kernels with one instruction changed, or two, by the hundred thousand: what became of them, in `docs/mutation.json`.
 
-A change is refused by the proof; or it is accepted, and then runs on structured operands say whether it is right, and
-the second proof whether it thinks so, too.  One that is accepted and wrong is a fault of the proof: the command says
-which, and fails.  Of small kernels every change of one instruction is tried, of larger ones a sample; pairs of each.
+A change is refused by the proof, as are branches on operands but in kernels that are made with these; or it is
+accepted, and then runs on structured operands say whether it is right, and the second proof whether it thinks so, too.
+One that is accepted and wrong is a fault of the proof: the command says which, and fails.  Of small kernels every
+change of one instruction is tried, of larger ones a sample; pairs of each.
 Kernels that were done before are not done again, as long as they and the sources of the provers are the same: it may be
 stopped at any time.  Where just the second proof is another one, it alone looks again at what was accepted.
 """
@@ -61,11 +62,21 @@ LARGER: Sizes = {  # and of the larger ones
     ("msp430", "msp430x"): (128,),
     ("msp430", "msp430x-mpy32"): (128,),
 }
+IN_PLACE = {"levels": "1", "parts": "inline", "signs": "branched"}
+CALLED = {"levels": "2", "parts": "inline", "recombine": "unrolled", "signs": "everywhere"}
+Form = tuple[str, str, int, Mapping[str, str]]
+BRANCHING: Mapping[tuple[str, str], Sequence[Form]] = {  # small and larger kernels that branch on operands, by core
+    ("avr", "atmega128"): (
+        *(("mul", "karatsuba", bits, IN_PLACE) for bits in (16, 32, 64, 128)),
+        ("mul", "karatsuba", 96, CALLED),
+    ),
+}
 
 
 @dataclass(frozen=True)
 class Subject:
-    """A kernel to be changed; a `sample` is how many of its changes are tried, None if all."""
+    """A kernel to be changed; a `sample` is how many of its changes are tried, None if all; whether it may have
+    `branches` on operands."""
 
     name: str
     contract: Contract
@@ -73,16 +84,18 @@ class Subject:
     image: bytes
     sha256: str
     sample: int | None
+    branches: bool = False
 
     def outcome(self, image: bytes) -> str:
         """What becomes of it with its code changed."""
-        if not prove(image, self.contract, self.core).proved:
+        if not prove(image, self.contract, self.core, branches=self.branches).proved:
             return REFUSED
-        return WRONG if broken_promise(image, self.contract, self.core, RUNS) else self.agreed(image)
+        broken = broken_promise(image, self.contract, self.core, RUNS, branches=self.branches)
+        return WRONG if broken else self.agreed(image)
 
     def agreed(self, image: bytes) -> str:
         """What the second proof says of code that is accepted."""
-        return BOTH if prove_forward(image, self.contract, self.core).proved else ONE
+        return BOTH if prove_forward(image, self.contract, self.core, branches=self.branches).proved else ONE
 
 
 @dataclass(frozen=True)
@@ -112,6 +125,17 @@ def subjects(wanted: Sequence[str], every: Sizes = SIZES, sample: int | None = N
                 seen.add((core, made.sha256))
                 label = f"{core}/{op}/{method}/{bits}"
                 yield Subject(label, made.spec.contract, made.spec.core, made.compiled.image, made.sha256, sample)
+
+
+def branching(wanted: Sequence[str], sample: int | None = None) -> Iterator[Subject]:
+    """The kernels that branch on these cores; of the larger ones a sample."""
+    for (name, core), forms in BRANCHING.items():
+        for op, method, bits, given in forms if core in wanted else ():
+            asked = spec(name, bits, op=op, method=method, core=core, parameters=given, allow_branches=True)
+            made = kernel_module.make(asked)
+            few = sample if bits in SIZES[name, core] else SAMPLE
+            label = f"{core}/{op}/{method}/{bits}/{given['signs']}"
+            yield Subject(label, made.spec.contract, asked.core, made.compiled.image, made.sha256, few, branches=True)
 
 
 def trials(subject: Subject, pairs: int) -> tuple[int, list[tuple[Change, ...]]]:
@@ -246,7 +270,7 @@ def main(*, cores: Sequence[str], jobs: int | None, show: bool) -> None:
     """Change kernels, and see to it that no wrong one is accepted."""
     found = known()
     if not show:
-        wanted = [*subjects(cores), *subjects(cores, LARGER, SAMPLE)]
+        wanted = [*subjects(cores), *subjects(cores, LARGER, SAMPLE), *branching(cores)]
         names = {each.name for each in wanted}
         found = {name: each for name, each in found.items() if name in names or name.split("/")[0] not in cores}
         waiting = [each for each in wanted if not is_known(each, found)]
