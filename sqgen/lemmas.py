@@ -23,7 +23,7 @@ from typing import Literal, NamedTuple
 from .agreement import Agreement
 from .bus import Bus
 from .encode import Instr
-from .held import Event, Place
+from .held import Event, Place, Refused
 from .linear import ONE, ZERO, Form, combine
 from .products import digits_of, error, forms, is_product, operands, runs, touched
 from .symbolic import State
@@ -212,19 +212,22 @@ def rounds(state: State) -> Iterator[tuple[int, ...]]:
 
 
 def together(found: Sequence[Lemma], cycles: Callable[[Sequence[int]], int]) -> Lemma | None:
-    """What all cases of a function have shown; None if one can be told from another by its time, or by what it reads,
-    writes and leaves where addresses are."""
+    """What all cases of a function have shown; None if they do not leave the same.  Raises Refused if one can be told
+    from another by its time, or by what it reads and writes."""
     first, *others = found
     if not others:
         return first
     cases = {each.paths[0]: each for each in found}
-    same = all(
-        (each.left, each.right, each.written, each.moved, each.lowest, each.before, each.after)
-        == (first.left, first.right, first.written, first.moved, first.lowest, first.before, first.after)
-        and accesses(each) == accesses(first)
+    times = sorted({cycles(path) for path in cases})
+    if len(times) > 1:
+        raise Refused(f"this function takes {times[0]} or {times[-1]} cycles, depending on a secret")
+    if any((accesses(each), each.lowest) != (accesses(first), first.lowest) for each in others):
+        raise Refused("what this function reads and writes depends on a secret")
+    if any(
+        (each.left, each.right, each.written, each.moved, each.before, each.after)
+        != (first.left, first.right, first.written, first.moved, first.before, first.after)
         for each in others
-    )
-    if not same or len({cycles(path) for path in cases}) > 1:
+    ):
         return None
     return replace(
         first,

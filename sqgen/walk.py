@@ -40,6 +40,10 @@ def longest(contract: Contract) -> int:
     return steps_per_product(contract.isa.limb_bits // 8) * contract.limbs**2 + STEPS_BESIDE
 
 
+class Apart(Failed):
+    """The cases of a function can be told from each other, whoever calls it."""
+
+
 class Walk(Steps):
     """Walks the code of one image, from any place."""
 
@@ -219,6 +223,8 @@ class Walk(Steps):
             case, at = waiting.pop()
             try:
                 split = self.walk(case, at, end)
+            except Apart:
+                raise
             except Failed:
                 return None
             if split and self.branches and len(waiting) + len(found) < MOST_CASES:
@@ -231,7 +237,10 @@ class Walk(Steps):
             if not shown:
                 return None
             found.append(shown)
-        return together(found, lambda path: price(self.isa, self.core, self.image, path, self.entry).call)
+        try:
+            return together(found, lambda path: price(self.isa, self.core, self.image, path, self.entry).call)
+        except Refused as refused:
+            raise Apart(self.failure(target, str(refused)).fault) from None
 
     def follow(self, state: State, instr: Instr) -> int | None:
         """A return to an address in a register, perhaps one that it loads: that of the latest call, or the caller's."""

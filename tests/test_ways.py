@@ -13,7 +13,7 @@ from test_branched import costs, four_signs, runs_alike
 from sqgen import check, frame, interpret, methods, walk
 from sqgen.allocate import Task, allocate, best_places
 from sqgen.code import Builder, Code, CodeError, Function, Memory, Op, Virtual
-from sqgen.encode import disassemble
+from sqgen.encode import Instr, assemble, disassemble
 from sqgen.idioms import idioms
 from sqgen.kernel import Kernel, candidates, make
 from sqgen.lemmas import Lemmas
@@ -97,6 +97,19 @@ def test_changes_where_functions_branch_are_refused_or_right() -> None:
         told["time" if found.fault and "cycles, depending" in found.fault.message else str(found.proved)] += 1
         assert not found.proved or runs_alike(mutant.kernel), mutant
     assert told["time"] > 10 and told["False"] > 100 and told["True"] < 100
+
+
+def test_a_function_with_an_arm_that_takes_longer_is_named() -> None:
+    code, what = compiled("mul", 12, "karatsuba", **TWO).image, contract("mul", 12)
+    places = dict(disassemble(avr(), code))
+    entries = {at + 2 + instr.immediates["k"] for at, instr in places.items() if instr.insn.name == "rcall"}
+    at = max(at for at, instr in places.items() if instr.insn.name == "nop")
+    assert at > min(entries)
+    slow = code[:at] + assemble([Instr(avr().insns["rjmp"], (0,))]) + code[at + 2 :]
+    fault = prove(slow, what, core(), branches=True).fault
+    assert fault and fault.address in entries and "this function takes" in fault.message
+    first, second = (int(word) for word in fault.message.split() if word.isdigit())
+    assert second == first + 1
 
 
 @pytest.mark.parametrize(("bits", "public"), [(384, 9980), (512, 15342), (1024, 50210)])
