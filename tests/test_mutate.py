@@ -77,9 +77,9 @@ def test_where_only_the_second_proof_is_another_one_it_alone_looks_again(monkeyp
     class Doubter:
         proved = False
 
-    monkeypatch.setattr(mutate, "prove", lambda *_: pytest.fail("the first proof is not asked"))
+    monkeypatch.setattr(mutate, "prove", lambda *_, **__: pytest.fail("the first proof is not asked"))
     assert mutate.again(subject, PAIRS, done) == done
-    monkeypatch.setattr(mutate, "prove_forward", lambda *_: Doubter)
+    monkeypatch.setattr(mutate, "prove_forward", lambda *_, **__: Doubter)
     doubted = mutate.again(subject, PAIRS, done).counts
     assert sum(counts.get(ONE, 0) for counts in doubted.values()) == len(done.accepted)
     assert not any(counts.get(BOTH) for counts in doubted.values())
