@@ -196,7 +196,8 @@ def tried(spec: Spec, rows: Iterable[tuple[str, answers.Row]]) -> tuple[list[Com
     for name, row in each_once.values():
         try:
             made = plan(spec, name, answers.given(row))
-            if not any(made.steps == other.steps and alike_but_signs(row, its) for _, other, its in plans):
+            twins = (other for _, other, its in plans if other.method == made.method and alike_but_signs(row, its))
+            if all(made.steps != other.steps for other in twins):
                 plans.append((least_bytes(made, isa), made, row))
         except UserError as error:
             failures.append(error)
