@@ -31,7 +31,6 @@ __all__ = ["longest", "prove"]
 
 FEW = 40_000  # instructions run in search of a counterexample before what remains is looked at closely
 CASES = 4096  # cases followed at most
-WAITING = 1 << 24  # what the cases that wait hold at most, in instructions, events and cells: some 200 MB
 
 
 def prove(image: bytes, contract: Contract, core: Core, entry: int = 0, *, branches: bool = False) -> Verdict:
@@ -56,24 +55,12 @@ class _Proof(Walk):
     """The proof of one function: all its cases, from the first instruction to the last."""
 
     def run(self) -> Verdict:
-        waiting = [(self.start(), self.entry)]
         first: State | None = None
         self.paths: dict[tuple[int, ...], Price] = {}  # of all cases, where they may differ
         self.ways = 0
-        cases, held = 0, waiting[0][0].size
+        cases = 0
         try:
-            while waiting:
-                state, at = waiting.pop()
-                held -= state.size
-                split = self.walk(state, at)
-                if split is not None:
-                    atom, at = split
-                    forked = [(state.fork(atom, value), at) for value in (1, 0)]
-                    waiting += forked
-                    held += sum(each.size for each, _ in forked)
-                    if cases + len(waiting) > CASES or held > WAITING:
-                        raise self.failure(at, f"the proof needs more than {CASES} cases, or too much for each")
-                    continue
+            for state in self.cases(self.start(), self.entry, CASES):
                 cases += 1
                 self.finish(state)
                 first = first or state

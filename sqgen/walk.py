@@ -7,6 +7,7 @@ where the walk goes: no secret must reach a branch, or each of its values is a c
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator
 
 from . import bus, turns
 from .branching import decided
@@ -24,6 +25,7 @@ from .timing import price
 STEPS = 1_000_000  # instructions walked at most, in all cases together
 STEPS_BESIDE = 4096  # instructions that a case may take beside those for products
 MOST_CASES = 64  # of a function, which is shown by itself
+WAITING = 1 << 24  # what the cases that wait hold at most, in instructions, events and cells: some 200 MB
 NESTED = 64  # calls that have not returned, at most
 
 
@@ -65,6 +67,25 @@ class Walk(Steps):
         self.lemmas = lemmas or Lemmas(self.longest)
         self.seen: set[int] = set()  # addresses whose instructions may be executed
         self.turns = turns.bodies(image, self.isa, entry)
+
+    def cases(self, state: State, at: int, most: int, end: int | None = None) -> Iterator[State]:
+        """All cases of what is executed from a place on, each at its end.  Raises Failed, also where they are more than
+        `most`, or too large."""
+        waiting, held, ended = [(state, at)], state.size, 0
+        while waiting:
+            case, at = waiting.pop()
+            held -= case.size
+            split = self.walk(case, at, end)
+            if split is None:
+                ended += 1
+                yield case
+                continue
+            atom, at = split
+            forked = [(case.fork(atom, value), at) for value in (1, 0)]
+            waiting += forked
+            held += sum(each.size for each, _ in forked)
+            if ended + len(waiting) > most or held > WAITING:
+                raise self.failure(at, f"the proof needs more than {most} cases, or too much for each")
 
     def walk(self, state: State, at: int, end: int | None = None) -> tuple[int, int] | None:
         """Execute until the function returns, or the turn of a loop comes to its `end` (None), or a case must be split
@@ -217,30 +238,23 @@ class Walk(Steps):
         before = caller.bus.apart() if caller.bus else None
         state.bus = copy.copy(before)
         called(state, 0 if end is None else 1)
-        waiting = [(state, target)]
         found: list[Lemma] = []
-        while waiting:
-            case, at = waiting.pop()
-            try:
-                split = self.walk(case, at, end)
-            except Apart:
-                raise
-            except Failed:
-                return None
-            if split and self.branches and len(waiting) + len(found) < MOST_CASES:
-                waiting += [(case.fork(split[0], value), split[1]) for value in (1, 0)]
-                continue
-            if split or (flag and not self.kept(case, flag)):
-                return None
-            refuted = self.lemmas.refuted if self.branches else None
-            shown = lemma(case, names, self.initial, self.instructions.at(target), before, refuted=refuted)
-            if not shown:
-                return None
-            found.append(shown)
+        refuted = self.lemmas.refuted if self.branches else None
         try:
+            for case in self.cases(state, target, MOST_CASES if self.branches else 1, end):
+                if flag and not self.kept(case, flag):
+                    return None
+                shown = lemma(case, names, self.initial, self.instructions.at(target), before, refuted=refuted)
+                if not shown:
+                    return None
+                found.append(shown)
             return together(found, lambda path: price(self.isa, self.core, self.image, path, self.entry).call)
-        except Refused as refused:
-            raise Apart(self.failure(target, str(refused)).fault) from None
+        except Refused as apart:
+            raise Apart(self.failure(target, str(apart)).fault) from None
+        except Apart:  # of a function that this one calls
+            raise
+        except Failed:
+            return None
 
     def follow(self, state: State, instr: Instr) -> int | None:
         """A return to an address in a register, perhaps one that it loads: that of the latest call, or the caller's."""
