@@ -1,33 +1,30 @@
 """The second proof: the claim of `prove` reached the other way round, for `sqgen verify` and to check the first one.
 
-It walks the bytes once, first instruction to last, and keeps what every place holds *written out in full*.  With the
-first proof it shares the table, the decoder and the contract, nothing else; it is slow, and meant to be read: this
+It walks the bytes once, first instruction to last, and keeps what every place holds as an exact sum of products.  With
+the first proof it shares the table, the decoder and the contract, nothing else; it is slow, and meant to be read: this
 file is one case of a walk, `forward_proof` follows them all and says what comes of them.
 
-`forward_sums` has the numbers: limbs, the sums that they are, and values, which are what registers hold.
+`forward_numbers` has the numbers: forms, values, which are what registers hold, and how they are cut into digits.
 
-A mask made of a bit, met by AND or OR, is a factor: the bit times the limb.  Met by EOR it forks the walk, and so does
-a sum of bits that overflows: in each case a bit is known, so its form less that number is zero.  Such an equation is
-solved for one atom, its *pivot*.
+A mask made of a bit, met by AND, OR or EOR, is a factor: the bit times the limb.  The walk forks only where the bit
+decides what is executed.
 
-At the end result - A*B, pivots replaced, must be zero, or a whole multiple of 2^(bits of the result): both lie below.
-Carries that are left in it must be shown to be none (`forward_end`).
+At the end result - A*B must be zero, or a whole multiple of 2^(bits of the result): both lie below.  `forward_end`
+shows that of the carries that are left in it.
 Taken for granted: buffers do not overlap; nobody else writes to them, or to the stack above the stack pointer.
 """
 
 from __future__ import annotations
 
-import contextlib
 import copy
-import itertools
 from collections.abc import Iterator, Mapping, Sequence
 
 from .bus import Bus, connect
 from .contract import DEEPEST, Contract
 from .encode import Instr, decode
 from .forward_bits import logic
-from .forward_end import left_over
-from .forward_sums import PRODUCTS, Fork, Impossible, Limbs, Sum, Sums, Value
+from .forward_end import left_over, written_out
+from .forward_numbers import Budget, Fork, Form, Numbers, Value
 from .forward_trace import Touch, Trace
 from .meaning import Meaning
 from .table import Core, Insn
@@ -49,9 +46,8 @@ class Machine:
         contract: Contract,
         core: Core,
         entry: int,
-        sums: Sums,
+        budget: Budget,
         *,
-        masks: str = PRODUCTS,
         branches: bool = False,
     ) -> None:
         self.image, self.contract, self.core, self.at = image, contract, core, entry
@@ -59,9 +55,10 @@ class Machine:
         isa = self.isa = contract.isa
         self.limb_bytes = isa.limb_bits // 8
         self.opaque = {isa.slots[name] for name in isa.opaque}
-        self.sums = sums
-        self.limbs = Limbs(sums, isa.limb_bits * isa.address_limbs, masks=masks)
-        self.limbs.longest = 4 * contract.modulus.bit_length() + 1024  # no factor of a kernel's is as long
+        self.budget = budget
+        self.numbers = Numbers(budget)
+        self.address_bits = isa.limb_bits * isa.address_limbs
+        self.bases: dict[int, str] = {}  # atom -> the buffer that it is the address of
         self.slots = [self.unknown(width) for width in isa.widths]
         self.memory: dict[Place, Value] = {}
         self.bus = connect(isa, core, alone=contract.alone)
@@ -72,7 +69,7 @@ class Machine:
         self.written: set[int] = set()  # slots that it writes, in any case
         self.interruptible = True  # whether an interrupt may come right behind the instruction at hand
         self.left: dict[int, Value] = {}  # on the stack, below its end
-        self.before = 0  # limbs that there were when one of a buffer was first read, 0 if none was
+        self.before = 0  # atoms that there were when one of a buffer was first read, 0 if none was
         self.foreign: list[int] = []  # what a device holds that others may have used, who found nothing in it
         self.trace: Trace = []
         self.assumed = False
@@ -81,59 +78,54 @@ class Machine:
             self.point(registers, name)
             if name != "r":
                 self.memory.update({(name, k): self.unknown(isa.limb_bits) for k in range(length)})
-        self.operands = frozenset(limb for value in self.memory.values() for (limb,) in value.parts)
+        self.operands = frozenset(atom for value in self.memory.values() for (atom,) in value.form)
         self.stack_pointer = isa.stack_registers
         if isa.stack_pointer:
             self.point(self.stack_pointer, "stack")
         kept = (*isa.abi.callee_saved, *filter(None, [isa.interrupt_enable]))
         # of calls that have not returned, where a link register is: what it held, where the stack ended, the target
-        self.links: list[tuple[Sum, int, int | None]] = []
+        self.links: list[tuple[Form, int, int | None]] = []
         if isa.abi.link:
-            self.links.append((self.slots[isa.slots[isa.abi.link]].parts, self.stack_end(), None))
+            self.links.append((self.slots[isa.slots[isa.abi.link]].form, self.stack_end(), None))
         self.entry = list(self.slots)
-        self.kept = {name: self.form(self.slots[isa.slots[name]]) for name in kept}
+        self.kept = {name: self.slots[isa.slots[name]].form for name in kept}
 
     def unknown(self, bits: int) -> Value:
-        top = (1 << bits) - 1
-        return self.limbs.value({(self.limbs.limb(0, top),): 1}, 0, top)
-
-    def form(self, value: Value) -> Sum:
-        return self.sums.substitute(value.parts, self.limbs.forms)
+        return self.numbers.unknown(bits)
 
     def point(self, registers: Sequence[str], buffer: str) -> None:
         """Let the registers hold the address of the buffer."""
-        address = self.unknown(self.limbs.address_bits)
-        ((base,),) = address.parts
-        self.limbs.bases[base] = buffer
+        address = self.unknown(self.address_bits)
+        ((base,),) = address.form
+        self.bases[base] = buffer
         self.set_wide(registers, address)
 
     def set_wide(self, registers: Sequence[str], value: Value) -> None:
         """Spread a value over registers, low limb first; what is above is lost."""
         for name in registers:
-            self.slots[self.isa.slots[name]], value = self.limbs.split(value, self.isa.limb_bits)
+            self.slots[self.isa.slots[name]], value = self.numbers.split(value, self.isa.limb_bits)
 
     def wide(self, registers: Sequence[str]) -> Value:
         width = self.isa.limb_bits
         return self.linear([(1 << (width * k), self.read(self.isa.slots[name])) for k, name in enumerate(registers)])
 
     def cases(self, bit: int) -> Iterator[Machine]:
-        """Two copies of the machine, one for each value of a bit, if it can have it.  Raises TooMuch."""
-        held = (*vars(self).values(), *vars(self.limbs).values())
-        self.sums.spend(sum(len(thing) for thing in held if isinstance(thing, dict | list)))
+        """Two copies of the machine, one for each value of a bit.  Raises TooMuch."""
+        held = (*vars(self).values(), *vars(self.numbers).values())
+        self.budget.spend(sum(len(thing) for thing in held if isinstance(thing, dict | list)))
         for number in (0, 1):
             twin = copy.copy(self)
-            twin.limbs, twin.assumed = copy.copy(self.limbs), True
-            for owner in (twin, twin.limbs):
+            twin.numbers, twin.assumed = copy.copy(self.numbers), True
+            for owner in (twin, twin.numbers):
                 for name, thing in vars(owner).items():
-                    setattr(owner, name, copy.copy(thing) if isinstance(thing, dict | list | Bus) else thing)
-            with contextlib.suppress(Impossible):
-                twin.limbs.assume(bit, number)
-                yield twin
+                    setattr(owner, name, copy.copy(thing) if isinstance(thing, dict | list | set | Bus) else thing)
+            twin.numbers.assume(bit, number)
+            yield twin
 
     # ---- the domain ----
 
     def again(self, value: Value) -> Value:
-        return self.limbs.value(value.parts, value.low, value.high)
+        return self.numbers.value(*value)
 
     def read(self, slot: int) -> Value:
         return self.unknown(1) if slot in self.opaque else self.again(self.slots[slot])
@@ -143,44 +135,28 @@ class Machine:
         self.written.add(slot)
 
     def constant(self, value: int) -> Value:
-        return self.limbs.constant(value)
+        return self.numbers.constant(value)
 
     def linear(self, terms: Sequence[tuple[int, Value]]) -> Value:
-        parts: list[tuple[int, Sum]] = []
-        low = high = 0
-        for _, group in itertools.groupby(terms, lambda term: term[1].parts):
-            factors, (value, *_) = zip(*group, strict=True)
-            factor = sum(factors)
-            if abs(factor) > 1:
-                value = self.limbs.whole(value, self.isa.limb_bits)
-            ends = sorted((factor * value.low, factor * value.high))
-            low, high = low + ends[0], high + ends[1]
-            parts.append((factor, value.parts))
-        return self.limbs.value(self.sums.combine(*parts), low, high)
+        return self.numbers.linear(terms)
 
     def product(self, left: Value, right: Value) -> Value:
-        for number, other in ((left, right), (right, left)):
-            if number.low == number.high:
-                return self.linear([(number.low, other)])
-        low, high = left.low * right.low, left.high * right.high
-        factors = tuple(sorted((self.limbs.factor(left), self.limbs.factor(right))))
-        for factor in factors:
-            self.limbs.unmultiplied.pop(factor, None)
-        return self.limbs.value({(self.limbs.limb(low, high, {factors: 1}),): 1}, low, high)
+        return self.numbers.product(left, right)
 
     def digits(
         self, value: Value, widths: Sequence[int], signs: Sequence[int], slots: Sequence[int]
     ) -> Sequence[Value]:
         tops = [sign * ((1 << widths[k]) - 1) << sum(widths[:k]) for k, sign in enumerate(signs)]
         low, high = sum(top for top in tops if top < 0), sum(top for top in tops if top > 0)
-        rest = self.limbs.value(value.parts, max(value.low, low), min(value.high, high))
+        rest = self.numbers.value(value.form, max(value.low, low), min(value.high, high))
         found = []
         for width, sign in zip(widths[:-1], signs[:-1], strict=True):
             assert sign == 1, "only the last digit may be negative"
-            digit, rest = self.limbs.split(rest, width)
+            digit, rest = self.numbers.split(rest, width)
             found.append(digit)
         last = self.linear([(signs[-1], rest)])
-        return [*found, self.limbs.value(last.parts, max(last.low, 0), min(last.high, (1 << widths[-1]) - 1))]
+        last = self.numbers.value(last.form, max(last.low, 0), min(last.high, (1 << widths[-1]) - 1))
+        return [*found, self.numbers.tight(last)]
 
     def logic(self, op: str, left: Value, right: Value) -> Value:
         return logic(self, op, left, right)
@@ -193,14 +169,15 @@ class Machine:
     def place(self, address: Value, kind: str) -> Place:
         """(buffer, offset) of an address, which counts bytes modulo the size of the address space; what is done there
         is noted."""
-        modulus = 1 << self.limbs.address_bits
-        form = {monomial: factor % modulus for monomial, factor in self.form(address).items() if factor % modulus}
-        offset = form.pop((), 0)
-        for base, buffer in self.limbs.bases.items():
-            if form == {(base,): 1} and offset % self.limb_bytes == 0:
-                limbs = ((int(offset) + modulus // 2) % modulus - modulus // 2) // self.limb_bytes
-                self.touched.append(Touch(kind, buffer, limbs))
-                return buffer, limbs
+        modulus = 1 << self.address_bits
+        for form in (address.form, written_out(self.numbers, address.form)):
+            found = {monomial: factor % modulus for monomial, factor in form.items() if factor % modulus}
+            offset = found.pop((), 0)
+            for base, buffer in self.bases.items():
+                if found == {(base,): 1} and offset % self.limb_bytes == 0:
+                    limbs = ((offset + modulus // 2) % modulus - modulus // 2) // self.limb_bytes
+                    self.touched.append(Touch(kind, buffer, limbs))
+                    return buffer, limbs
         raise Refused("the address is not known beforehand to be in a buffer")
 
     def stack_end(self) -> int:
@@ -217,7 +194,7 @@ class Machine:
             return self.again(self.bus.load(address.low, self))
         place = buffer, offset = self.place(address, "read")
         if buffer != "stack":
-            self.before = self.before or len(self.limbs.ranges)
+            self.before = self.before or len(self.numbers.ranges)
         if place not in self.memory or (buffer == "stack" and offset < self.stack_end()):
             raise Refused(f"reads {buffer}[{offset}], where nothing is known to be")
         return self.again(self.memory[place])
@@ -247,7 +224,7 @@ class Machine:
             raise Refused(f"{self.core.name} has no {instr.insn.name}, or its time depends on operands")
         if len(self.trace) > 1000 + 100 * self.contract.limbs**2:  # a slow loop takes about 20 for each pair of limbs
             raise Refused("no end in sight")
-        self.sums.spend(STEP)
+        self.budget.spend(STEP)
         before = list(self.slots), self.memory, list(self.links), self.conditions, copy.copy(self.bus), self.end
         self.pushed, self.touched = [], []
         try:
@@ -268,7 +245,7 @@ class Machine:
             for slot in self.bus.begin(instr, interruptible=self.interruptible):
                 clean = self.untouched(slot)
                 self.slots[slot] = self.unknown(self.isa.widths[slot])
-                self.foreign += [len(self.limbs.ranges) - 1] if clean else []
+                self.foreign += [len(self.numbers.ranges) - 1] if clean else []
         if self.conditions:
             self.conditional(insn, instr.meaning(self.isa))
         else:
@@ -286,10 +263,9 @@ class Machine:
         if insn.control or insn.kind in ("load", "store") or self.isa.cycles(insn, self.core) != 1:
             raise Refused(f"{insn.name} on a condition")
         if value.low != value.high:
-            bits = [limb for monomial in value.parts for limb in monomial]
-            if len(bits) != 1 or self.limbs.ranges[bits[0]] != (0, 1):
+            if not self.numbers.bits_of(value):
                 raise Refused(f"a condition on {flag}, which is not known beforehand")
-            raise Fork(bits[0])
+            raise Fork(self.numbers.undecided(value))
         self.conditions = self.conditions[1:]
         if value.low == wanted:
             flags = {self.isa.slots[name]: self.slots[self.isa.slots[name]] for name in self.isa.flags if insn.quiet}
@@ -316,7 +292,7 @@ class Machine:
             self.left.update((k, limb) for (name, k), limb in self.memory.items() if name == "stack" and k < end)
             self.memory = {(name, k): limb for (name, k), limb in self.memory.items() if name != "stack" or k >= end}
             self.returns = {offset: at for offset, at in self.returns.items() if offset >= end}
-            self.sums.spend(len(self.memory))
+            self.budget.spend(len(self.memory))
         self.end = end
 
     def move_stack(self, limbs: int) -> None:
@@ -338,8 +314,8 @@ class Machine:
             case ("branch", flag, wanted):
                 value = self.read(self.isa.slots[flag])
                 if value.low != value.high:
-                    if self.branches and self.limbs.of_bits(value.parts):
-                        raise Fork(max(limb for monomial in value.parts for limb in monomial))
+                    if self.branches and self.numbers.bits_of(value):
+                        raise Fork(self.numbers.undecided(value))
                     raise Refused(f"branches on {flag}, which is not known beforehand")
                 self.touched.append(Touch("flag", flag, value.low))
                 return following + distance if value.low == int(wanted) else following
@@ -355,7 +331,7 @@ class Machine:
         if self.isa.abi.link:
             link = self.unknown(self.isa.limb_bits)
             self.write(self.isa.slots[self.isa.abi.link], link)
-            self.links.append((link.parts, self.stack_end(), following))
+            self.links.append((link.form, self.stack_end(), following))
         else:
             self.move_stack(-self.core.pc_limbs)
             self.returns[self.stack_end()] = following
@@ -372,8 +348,7 @@ class Machine:
     def leave_by(self, link: Value) -> int | None:
         """Where a return address out of a register leads: to the latest call, None where it is the caller's."""
         wanted, end, target = self.links.pop()
-        known = self.sums.substitute(wanted, self.limbs.forms)
-        if self.sums.substitute(self.sums.combine((1, self.form(link)), (-1, known)), self.limbs.pivots):
+        if link.form != wanted:
             raise Refused("returns to another address than that of its call")
         if end != self.stack_end():
             raise Refused("returns with the stack pointer not where it was at the call")
@@ -392,23 +367,21 @@ class Machine:
             if place not in self.memory:
                 raise Refused(f"does not write r[{place[1]}]")
         result, *operands = (self.number(name, length) for name, length in self.contract.buffers.items())
-        product = self.sums.multiply(operands[0], operands[-1])
-        error = self.sums.substitute(self.sums.combine((1, result), (-1, product)), self.limbs.pivots)
-        if left := left_over(self.limbs, error, self.contract.modulus):
+        error = self.numbers.combine((1, result), (-1, self.numbers.multiply(operands[0], operands[-1])))
+        if left := left_over(self.numbers, error, self.contract.modulus):
             raise Refused(f"the result is not the product: {len(left)} terms are left over")
 
     def changed(self, name: str) -> bool:
         """Whether a register or flag may hold something else than at entry; or than zero, if it is not to be kept."""
-        now = self.sums.combine((1, self.form(self.slots[self.isa.slots[name]])), (-1, self.kept.get(name, {})))
-        return bool(self.sums.substitute(now, self.limbs.pivots))
+        return self.again(self.slots[self.isa.slots[name]]).form != self.kept.get(name, {})
 
     def untouched(self, slot: int) -> bool:
         """Whether a limb of a device holds what it held at entry, or nothing, or what others left who found that."""
         value = self.slots[slot]
-        nothing = all(limb in self.foreign for monomial in value.parts for limb in monomial or (-1,))
+        nothing = all(limb in self.foreign for monomial in value.form for limb in monomial or (-1,))
         return nothing or value is self.entry[slot]
 
-    def number(self, buffer: str, length: int) -> Sum:
+    def number(self, buffer: str, length: int) -> Form:
         """What the limbs of a buffer are as one number."""
         width = self.isa.limb_bits
-        return self.sums.combine(*((1 << (width * k), self.form(self.memory[buffer, k])) for k in range(length)))
+        return self.numbers.combine(*((1 << (width * k), self.memory[buffer, k].form) for k in range(length)))

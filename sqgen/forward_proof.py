@@ -14,7 +14,7 @@ from .bus import Misuse
 from .contract import Contract
 from .encode import DecodeError
 from .forward import Machine, Refused
-from .forward_sums import ADDED, CASES, PRODUCTS, Fork, Impossible, Sums, TooMuch
+from .forward_numbers import Budget, Fork, Impossible, TooMuch
 from .forward_trace import Trace, accesses, path_of, safe, stack
 from .forward_wiped import Contents, remains
 from .table import Core
@@ -47,16 +47,9 @@ def prove_forward(
 ) -> ForwardVerdict:
     """Whether the code at `entry` (in bytes) keeps the contract, for all operands, on that core.
 
-    `branches`: its path may depend on operands.  Masks are met in one way after the other, until it is shown: with
-    products there are few cases; where every bit is known some bounds are narrower, and the carry of a number with its
-    sign is one or none by what the sign is.
+    `branches`: its path may depend on operands.
     """
-    sums = Sums()
-    for masks in (PRODUCTS, CASES, ADDED):
-        verdict = _walked(Machine(image, contract, core, entry, sums, masks=masks, branches=branches))
-        if verdict.proved or sums.spent:
-            break
-    return verdict
+    return _walked(Machine(image, contract, core, entry, Budget(), branches=branches))
 
 
 def _walked(machine: Machine) -> ForwardVerdict:

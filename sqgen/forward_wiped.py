@@ -22,11 +22,11 @@ def remains(machine: Machine) -> Contents | str:
     contents: Contents = {}
     for where, kept in found.items():
         value = machine.again(kept)
-        limbs = {limb for monomial in value.parts for limb in monomial}
+        limbs = {limb for monomial in value.form for limb in monomial}
         if limbs and limbs <= {*machine.foreign}:
             contents[where] = None
         elif all(limb < machine.before and limb not in machine.operands for limb in limbs):
-            contents[where] = frozenset(value.parts.items())
+            contents[where] = frozenset(value.form.items())
         else:
             return where
     return contents

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import itertools
 import math
-from fractions import Fraction
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sqgen.forms import Atoms
-from sqgen.forward_sums import Limbs, Sums
+from sqgen.forward_end import Bounded
+from sqgen.forward_numbers import Budget, Form, Numbers
 from sqgen.gathered import gathered
 
 FACTORS = st.integers(-9, 9)
@@ -50,11 +50,11 @@ def test_no_number_lies_outside_the_range_of_the_first_proof(tops: list[int], fa
 
 @given(TOPS, st.lists(FACTORS, min_size=10, max_size=10))
 def test_no_number_lies_outside_the_range_of_the_second_proof(tops: list[int], factors: list[int]) -> None:
-    limbs = Limbs(Sums(), 16)
-    made = [limbs.limb(0, top) for top in tops]
+    numbers_ = Numbers(Budget())
+    made = [numbers_.atom(0, top) for top in tops]
     terms = dict(zip(products(3), factors, strict=True))
     form = {tuple(made[index] for index in indices): factor for indices, factor in terms.items() if factor}
-    low, high = limbs.reach(form)
+    low, high = Bounded(numbers_, form, 1).gathered()
     for numbers in itertools.product(*(range(top + 1) for top in tops)):
         assert low <= value(terms, numbers) <= high
 
@@ -67,10 +67,10 @@ def test_a_limb_times_a_number_below_zero_is_not_above_zero() -> None:
     form = {atoms.product(x, y0): 1, atoms.product(x, y1): 256, atoms.product(x, s): -65536, s: 255 * 65536}
     assert atoms.range(form)[1] > 510 * 65535
     assert gathered(atoms, form) == (0, 255 * 65536)
-    limbs = Limbs(Sums(), 16)
-    one, low, high = (limbs.limb(0, 255) for _ in range(3))
-    known: dict[tuple[int, ...], Fraction | int] = {(one, low): 1, (one, high): 256, (one,): -65536}
-    assert limbs.interval(known)[1] > 0 and limbs.gathered(known) == (-255 * 65536, 0)
+    numbers = Numbers(Budget())
+    one, low, high = (numbers.atom(0, 255) for _ in range(3))
+    known: Form = {(one, low): 1, (one, high): 256, (one,): -65536}
+    assert numbers.interval(known)[1] > 0 and Bounded(numbers, known, 1).gathered() == (-255 * 65536, 0)
 
 
 def test_a_product_of_two_signs_is_left_to_others() -> None:

@@ -190,7 +190,7 @@ def test_what_decides_on_mutants_is_all_that_the_provers_are_made_of() -> None:
         {path.stem for path in sources.closure(sources.modules(some))} for some in (mutate.FIRST, mutate.SECOND)
     )
     assert {"walk", "symbolic", "interpret", "meaning", "bus", "table"} <= first
-    assert {"forward", "forward_sums", "forward_end", "meaning", "bus", "table"} <= second
+    assert {"forward", "forward_numbers", "forward_end", "meaning", "bus", "table"} <= second
     assert not [name for name in first if name.startswith("forward")] and not {"walk", "forms", "symbolic"} & second
     assert not {"emit", "cli", "allocate", "search"} & (first | second)
 
