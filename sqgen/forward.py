@@ -16,6 +16,7 @@ Taken for granted: buffers do not overlap; nobody else writes to them, or to the
 
 from __future__ import annotations
 
+import contextlib
 import copy
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -24,12 +25,12 @@ from .contract import DEEPEST, Contract
 from .encode import Instr, decode
 from .forward_bits import logic
 from .forward_end import left_over, written_out
-from .forward_numbers import Budget, Fork, Form, Numbers, Value
+from .forward_numbers import Budget, Fork, Form, Impossible, Numbers, Value
 from .forward_trace import Touch, Trace
 from .meaning import Meaning
 from .table import Core, Insn
 
-STEP = 64  # terms added up that take as long as an instruction: half a million are followed at most, in all cases
+STEP = 64  # terms added up that take as long as an instruction: a million are followed at most, in all cases
 Place = tuple[str, int]  # a buffer and an offset in limbs
 
 
@@ -72,7 +73,6 @@ class Machine:
         self.before = 0  # atoms that there were when one of a buffer was first read, 0 if none was
         self.foreign: list[int] = []  # what a device holds that others may have used, who found nothing in it
         self.trace: Trace = []
-        self.assumed = False
         self.conditions: tuple[tuple[str, int], ...] = ()  # of the next instructions: flag, value it must have
         for (name, length), registers in zip(contract.buffers.items(), isa.abi.arguments, strict=False):
             self.point(registers, name)
@@ -110,17 +110,18 @@ class Machine:
         return self.linear([(1 << (width * k), self.read(self.isa.slots[name])) for k, name in enumerate(registers)])
 
     def cases(self, bit: int) -> Iterator[Machine]:
-        """Two copies of the machine, one for each value of a bit.  Raises TooMuch."""
+        """Two copies of the machine, one for each value of a bit, if it can have it.  Raises TooMuch."""
         held = (*vars(self).values(), *vars(self.numbers).values())
         self.budget.spend(sum(len(thing) for thing in held if isinstance(thing, dict | list)))
         for number in (0, 1):
             twin = copy.copy(self)
-            twin.numbers, twin.assumed = copy.copy(self.numbers), True
+            twin.numbers = copy.copy(self.numbers)
             for owner in (twin, twin.numbers):
                 for name, thing in vars(owner).items():
                     setattr(owner, name, copy.copy(thing) if isinstance(thing, dict | list | set | Bus) else thing)
-            twin.numbers.assume(bit, number)
-            yield twin
+            with contextlib.suppress(Impossible):
+                twin.numbers.assume(bit, number)
+                yield twin
 
     # ---- the domain ----
 

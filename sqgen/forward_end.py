@@ -13,7 +13,7 @@ from fractions import Fraction
 from heapq import heappop, heappush
 from types import MappingProxyType
 
-from .forward_numbers import Form, Monomial, Numbers
+from .forward_numbers import MOST_TERMS, Form, Monomial, Numbers, TooMuch
 
 MOST_CASES = 3  # bits of which both values are looked at
 PAIR = 2  # atoms of a product that a multiplication made
@@ -61,6 +61,8 @@ class Written:
             monomial = next(iter(found))
             factor = self.terms[monomial]
             self.numbers.budget.spend(len(form))
+            if len(self.terms) > MOST_TERMS:
+                raise TooMuch
             if factor % divisor:
                 return False
             rest = list(monomial)

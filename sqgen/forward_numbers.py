@@ -17,7 +17,9 @@ from typing import NamedTuple
 
 Monomial = tuple[int, ...]  # the product of these atoms, ascending; () is the number one
 Form = Mapping[Monomial, int]  # monomial -> factor, none of them zero
-MOST_WORK = 1 << 26  # terms that are added up for one proof
+MOST_WORK = 1 << 26  # terms that are added up for one proof: seven times what a product of 512 bits takes in limbs of 8
+MOST_TERMS = 1 << 20  # of a form: some 400 MB
+ATOM = 256  # terms added up that take as much as an atom: some 250 MB in all
 MOST_FACTORS = 12  # of a monomial
 MOST_BITS = 6  # in values that are looked at bit by bit
 BIT = (0, 1)  # the range of one
@@ -98,6 +100,7 @@ class Numbers:
     # ---- forms ----
 
     def atom(self, low: int, high: int) -> int:
+        self.budget.spend(ATOM)
         self.ranges.append((low, high))
         return len(self.ranges) - 1
 
@@ -131,6 +134,8 @@ class Numbers:
             self.budget.spend(len(form))
             for monomial, count in form.items():
                 total[monomial] = total.get(monomial, 0) + factor * count
+            if len(total) > MOST_TERMS:
+                raise TooMuch
         return {monomial: factor for monomial, factor in total.items() if factor}
 
     def multiply(self, left: Form, right: Form) -> Form:
@@ -269,10 +274,11 @@ class Numbers:
                 above = self.over(whole, below, size)
                 return self.value(below, 0, size - 1), self.value(above, low >> bits, high >> bits)
         below = min((_below(form, size), _balanced(form, size)), key=lambda some: sum(map(abs, some.values())))
-        if below != form:
-            found, above_it = self.split(self.value(below, *self.interval(below)), bits)
-            above = self.combine((1, above_it.form), (1, self.over(form, below, size)))
-            return found, self.value(above, low >> bits, high >> bits)
+        least, most = self.interval(below)
+        if below != form and (most >> bits) - (least >> bits) <= (high >> bits) - (low >> bits):
+            found, above_it = self.split(self.value(below, least, most), bits)
+            over = self.combine((1, above_it.form), (1, self.over(form, below, size)))
+            return found, self.value(over, low >> bits, high >> bits)
         two = min((c & -c).bit_length() - 1 for c in form.values())
         if two:
             half = {m: c >> two for m, c in form.items()}

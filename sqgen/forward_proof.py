@@ -64,7 +64,7 @@ def _walked(machine: Machine) -> ForwardVerdict:
         try:
             cases = _followed(machine)
         except Impossible:
-            if not machine.assumed:
+            if not machine.numbers.decided:
                 return ForwardVerdict(False, f"0x{machine.at:04x}: ranges contradict each other", ended)
             continue
         except (Refused, DecodeError, Misuse, TooMuch) as error:
