@@ -341,12 +341,13 @@ class Numbers:
     def undecided(self, value: Value) -> int:
         """The bit that must be known first to know a value of bits."""
         bit = max(atom for monomial in value.form for atom in monomial)
-        while bit in self.names:
-            bit = max(atom for monomial in self.names[bit] for atom in monomial if atom not in self.known)
+        while bits := self.bits_of(Value(self.names.get(bit, {}), 0, 1)):
+            bit = max(atom for atom in bits if atom not in self.known)
         return bit
 
     def assume(self, bit: int, number: int) -> None:
-        """From here on the bit is this number; so others are known that it decides, and one that it was cut from."""
+        """From here on the bit is this number; so others are known that it decides, and one that it was cut from.
+        Raises Impossible."""
         self.known[bit] = self.constant(number).form
         self.choosers.add(bit)
         self.decided[bit] = number
@@ -354,12 +355,12 @@ class Numbers:
             found = self.value(form, *self.ranges[name])
             if name not in self.known and found.low == found.high:
                 self.known[name] = found.form
-        if cut := self.cuts.get(bit):
-            alone = [m[0] for m, factor in cut.form.items() if len(m) == 1 and abs(factor) == 1]
-            if alone and cut.rest == bit:
-                atom = max(alone)
-                whole = self.combine((1, {(cut.digit,): 1, (): cut.size * number}), (-1, cut.form))
-                self.solved[atom] = self.combine((cut.form[atom,], whole), (1, {(atom,): 1}))
+        cut = self.cuts.get(bit)
+        if cut and cut.rest == bit:
+            latest = max(atom for monomial in cut.form for atom in monomial)
+            whole = self.combine((1, {(cut.digit,): 1, (): cut.size * number}), (-1, cut.form))
+            if abs(cut.form.get((latest,), 0)) == 1 and sum(latest in monomial for monomial in cut.form) == 1:
+                self.solved[latest] = self.combine((cut.form[latest,], whole), (1, {(latest,): 1}))
 
 
 def at(form: Form, case: Mapping[int, int]) -> int:

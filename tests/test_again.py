@@ -12,7 +12,7 @@ from msp430 import made, msp430
 from sqgen.contract import Contract
 from sqgen.encode import Instr, assemble
 from sqgen.forward import Machine
-from sqgen.forward_numbers import Budget, Fork
+from sqgen.forward_numbers import Budget, Fork, Numbers, Value
 from sqgen.held import Split
 from sqgen.lemmas import Lemmas
 from sqgen.linear import Form
@@ -78,3 +78,17 @@ def test_a_stack_pointer_a_byte_off_is_refused() -> None:
     ]
     assert changed
     assert not any(prove(code, kernel.spec.contract, core).proved for code in changed)
+
+
+def test_a_case_is_of_a_bit_and_never_of_a_number_that_may_be_something_else() -> None:
+    """A bit by another name is decided by the bits that it is made of, or, if these are none, by itself."""
+    numbers = Numbers(Budget())
+    wide, other, one, two = (numbers.atom(*ends) for ends in ((-7, 5), (0, 7), (0, 1), (0, 1)))
+    loose = numbers.tight(Value({(wide,): 1, (other,): 1}, 0, 1))
+    assert loose.form == {(numbers.undecided(loose),): 1}
+    both = numbers.tight(Value({(one,): 1, (two,): 1, (one, two): -2}, 0, 1))
+    assert numbers.undecided(both) == two
+    numbers.assume(two, 1)
+    assert numbers.undecided(both) == one
+    numbers.assume(one, 1)
+    assert numbers.value(*both) == numbers.constant(0)
