@@ -170,16 +170,21 @@ class Machine:
     def place(self, address: Value, kind: str) -> Place:
         """(buffer, offset) of an address, which counts bytes modulo the size of the address space; what is done there
         is noted."""
+        place = self.based(address.form) or self.based(written_out(self.numbers, address.form))
+        if place is None:
+            raise Refused("the address is not known beforehand to be in a buffer")
+        self.touched.append(Touch(kind, *place))
+        return place
+
+    def based(self, form: Form) -> Place | None:
+        """(buffer, offset) of an address, if that is how its form is written."""
         modulus = 1 << self.address_bits
-        for form in (address.form, written_out(self.numbers, address.form)):
-            found = {monomial: factor % modulus for monomial, factor in form.items() if factor % modulus}
-            offset = found.pop((), 0)
-            for base, buffer in self.bases.items():
-                if found == {(base,): 1} and offset % self.limb_bytes == 0:
-                    limbs = ((offset + modulus // 2) % modulus - modulus // 2) // self.limb_bytes
-                    self.touched.append(Touch(kind, buffer, limbs))
-                    return buffer, limbs
-        raise Refused("the address is not known beforehand to be in a buffer")
+        left = {monomial: factor % modulus for monomial, factor in form.items() if factor % modulus}
+        offset = left.pop((), 0)
+        buffer = next((buffer for base, buffer in self.bases.items() if left == {(base,): 1}), None)
+        if buffer is None or offset % self.limb_bytes:
+            return None
+        return buffer, ((offset + modulus // 2) % modulus - modulus // 2) // self.limb_bytes
 
     def stack_end(self) -> int:
         """Where the stack ends: what lies at lower offsets may be overwritten at any time."""

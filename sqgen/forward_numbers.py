@@ -17,9 +17,9 @@ from typing import NamedTuple
 
 Monomial = tuple[int, ...]  # the product of these atoms, ascending; () is the number one
 Form = Mapping[Monomial, int]  # monomial -> factor, none of them zero
-MOST_WORK = 1 << 26  # terms that are added up for one proof: seven times what a product of 512 bits takes in limbs of 8
-MOST_TERMS = 1 << 20  # of a form: some 400 MB
-ATOM = 256  # terms added up that take as much as an atom: some 250 MB in all
+MOST_WORK = 1 << 26  # terms that are added up for one proof: four times what a product of 512 bits takes on AVR
+MOST_TERMS = 1 << 20  # of a form: some 300 MB
+ATOM = 256  # terms added up that take as much as an atom: some 170 MB in all
 MOST_FACTORS = 12  # of a monomial
 MOST_BITS = 6  # in values that are looked at bit by bit
 BIT = (0, 1)  # the range of one
@@ -67,10 +67,6 @@ class Budget:
 
     def __init__(self, left: int = MOST_WORK) -> None:
         self.left = left
-
-    @property
-    def spent(self) -> bool:
-        return self.left < 0
 
     def spend(self, terms: int) -> None:
         """Raises TooMuch."""

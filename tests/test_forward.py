@@ -282,6 +282,7 @@ class Twin(Machine):
         except Fork as fork:
             (bit,) = fork.args
             cases = {case.numbers.known[bit].get((), 0): case for case in self.cases(bit)}
+            assert self.numbers.real[bit] in cases, "the case that occurs was left out"
             return cast(Twin, cases[self.numbers.real[bit]]).follow()
         self.real.step(self.image, at)
         for slot, value in enumerate(self.slots):
