@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from .residence import NEVER
 
 if TYPE_CHECKING:
-    from .allocate import Task
+    from .placing import Task
 
 WIDTH = 16  # states that are followed
 HORIZON = 200  # half operations: what is later than that is not looked at

@@ -14,12 +14,12 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 
 from . import answers, kernel, methods
-from .allocate import PressureError
 from .compilers import Bench, Built, Measure
 from .errors import UserError
 from .methods import Parameter
 from .public import Public, public
 from .report import job
+from .residence import PressureError
 from .spec import Spec, spec
 
 PUBLIC = "public"  # who made what others have published

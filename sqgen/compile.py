@@ -13,6 +13,7 @@ from .encode import EncodeError, Instr, assemble
 from .errors import Exit, UserError
 from .idioms import Idioms, idioms
 from .plan import Plan, Run
+from .residence import PressureError
 from .table import Core, Isa
 
 ROOM = 64  # bytes that may come in between when jumps by the way are added
@@ -77,8 +78,8 @@ def compile_plan(
         allocated = allocate.allocate_all(
             code.functions, frame.prices(isa, goal, core), isa.pairs(), grouped=isa.chained(core)
         )
-    except allocate.PressureError as error:
-        raise allocate.PressureError(f"{error}; choose {remedy(plan)} or a smaller size", Exit.LIMITS) from None
+    except PressureError as error:
+        raise PressureError(f"{error}; choose {remedy(plan)} or a smaller size", Exit.LIMITS) from None
     for function, done in zip(code.functions, allocated, strict=True):
         replay.verify(function, done)
     registers = finish(rules, allocated, isa)

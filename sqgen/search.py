@@ -18,12 +18,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from . import answers, frame, measure, methods, workers
-from .allocate import Task, best_place
 from .anneal import Cooling, anneal
 from .attempts import TIMES
 from .compile import Compiled, compile_plan
 from .errors import UserError
 from .idioms import idioms
+from .placing import Task, best_place
 from .plan import Plan
 from .residence import residence
 from .table import Core, Isa

@@ -9,9 +9,10 @@ from conftest import avr, core
 from sqgen.isa.avr_registers import POINTERS
 
 from sqgen import answers, frame, methods
-from sqgen.allocate import Task, allocate, best_place, meeting, place
+from sqgen.allocate import allocate, meeting
 from sqgen.code import SPILLED, Builder, Code, CodeError, Function, Label, Memory, Op
 from sqgen.idioms import idioms
+from sqgen.placing import Task, best_place, place
 from sqgen.replay import verify
 from sqgen.residence import PressureError, Residence, residence, residences, traffic
 

@@ -13,13 +13,15 @@ from test_branched import costs, four_signs, runs_alike
 
 from sqgen import check, frame, interpret, methods
 from sqgen import kernel as kernels
-from sqgen.allocate import Task, allocate, best_places
+from sqgen.allocate import allocate
 from sqgen.code import Builder, Code, CodeError, Function, Memory, Op
 from sqgen.encode import disassemble
 from sqgen.errors import UserError
+from sqgen.forked import best_places
 from sqgen.forward_proof import prove_forward
 from sqgen.idioms import idioms
 from sqgen.kernel import Kernel
+from sqgen.placing import Task
 from sqgen.prove import prove
 from sqgen.replay import verify
 from sqgen.residence import residence

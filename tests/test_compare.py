@@ -20,12 +20,12 @@ from commandline import Call, shell
 from conftest import avr, contract, core, formed, missing
 
 from sqgen import answers, check, draw_plot, kernel, methods, programs, rows, straight
-from sqgen.allocate import PressureError
 from sqgen.compare import Comparison, Row, points, values
 from sqgen.compilers import Bench, Built, Measure
 from sqgen.errors import Exit, UserError
 from sqgen.interpret import operands
 from sqgen.methods import Parameter
+from sqgen.residence import PressureError
 from sqgen.spec import Spec, spec
 from sqgen.table import Compiler
 from sqgen.timing import Price

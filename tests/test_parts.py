@@ -15,7 +15,6 @@ from conftest import assemble, avr, compiled, kernel
 from test_kernels import numbers, seen
 
 from sqgen import allocate, cover, emit, frame, methods, objects, replay
-from sqgen.allocate import PressureError
 from sqgen.code import SPILLED, CodeError, Function, Memory, Op
 from sqgen.compile import Compiled
 from sqgen.cover import CoverError
@@ -24,6 +23,7 @@ from sqgen.kernel import make
 from sqgen.oracles import OracleMissing
 from sqgen.plan import Difference, Part, Plan, Recombine, Slice, Step
 from sqgen.public import public
+from sqgen.residence import PressureError
 from sqgen.spec import spec
 
 Form = tuple[str, str, int, str]  # operation, method, bits, parameters as "name=value ..."

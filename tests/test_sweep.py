@@ -10,8 +10,8 @@ import pytest
 from conftest import LARGEST, formed, kernel
 
 from sqgen import check, emit, methods
-from sqgen.allocate import PressureError
 from sqgen.contract import OPS
+from sqgen.residence import PressureError
 
 FORMS = [
     *((op, name, "") for op in OPS for name in methods.names() if formed(name, op)),

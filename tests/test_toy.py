@@ -14,7 +14,6 @@ from flips import passed
 from leavings import differing
 
 from sqgen import check, emit, kernel, methods, programs, report
-from sqgen.allocate import PressureError
 from sqgen.contract import Contract
 from sqgen.encode import DecodeError, EncodeError, Instr, assemble, decode, disassemble, encode
 from sqgen.errors import Exit, UserError
@@ -22,6 +21,7 @@ from sqgen.idioms import idioms
 from sqgen.interpret import Machine, call, operands
 from sqgen.kernel import Kernel
 from sqgen.prove import prove
+from sqgen.residence import PressureError
 from sqgen.spec import spec
 from sqgen.table import Isa
 from sqgen.tables import load

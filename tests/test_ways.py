@@ -11,12 +11,14 @@ from mutants import mutants
 from test_branched import costs, four_signs, runs_alike
 
 from sqgen import check, frame, interpret, methods, walk
-from sqgen.allocate import Task, allocate, best_places
+from sqgen.allocate import allocate
 from sqgen.code import Builder, Code, CodeError, Function, Memory, Op, Virtual
 from sqgen.encode import Instr, assemble, disassemble
+from sqgen.forked import best_places
 from sqgen.idioms import idioms
 from sqgen.kernel import Kernel, candidates, make
 from sqgen.lemmas import Lemmas
+from sqgen.placing import Task
 from sqgen.prove import prove
 from sqgen.replay import verify
 from sqgen.residence import residence
