@@ -158,7 +158,7 @@ def moves(
 ) -> Iterator[tuple[int, int, tuple[int, int]]]:
     """(pair, side of what is in the way there, pair and side to which it can move) so that mates can be placed."""
     before = task.births[stay] // 2 * 2  # the move stands before the operation, which may read what moves
-    stuck = {*task.opening, NEVER, *unborn(task, stay, before)}
+    stuck = {*task.opening, *task.still, NEVER, *unborn(task, stay, before)}
     half = [(pair, 1 if times[1] else 0) for pair, times in enumerate(now) if 0 in times]
     for pair, side in half:
         if now[pair][side] in stuck:

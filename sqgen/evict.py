@@ -39,13 +39,15 @@ class Stay:
 @dataclass
 class Fork:
     """Where code goes two ways: the operations at which they begin and the other one ends; the stays with which that
-    begins, and those that outlive it, each with that of its variable at the fork or at the end of the first way."""
+    begins, and those that outlive it, each with that of its variable at the fork or at the end of the first way:
+    `meets` are those that begin on the way, `lasting` the others."""
 
     at: int
     other: int = 0
     end: int = 0
     twins: dict[int, int] = field(default_factory=dict)
     meets: dict[int, int] = field(default_factory=dict)
+    lasting: dict[int, int] = field(default_factory=dict)
 
 
 @dataclass
@@ -180,9 +182,8 @@ class Eviction:
         """Both ways end here."""
         fork = self.found.forks[-1]
         fork.end = index
-        fork.meets = {
-            number: self.ended[virtual] for virtual, number in self.kept().items() if number not in fork.twins
-        }
+        for virtual, number in self.kept().items():
+            (fork.lasting if number in fork.twins else fork.meets)[number] = self.ended[virtual]
 
     def grow(self, index: int, op: Op) -> None:
         """Registers or a frame that are there from an operation on, or registers that are not there for a while."""

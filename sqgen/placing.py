@@ -39,6 +39,7 @@ class Task:
     price: tuple[float, ...]  # of the use of a register
     fixed: Mapping[int, int]  # stay -> register, for those that have their place
     entry: Mapping[int, int] = field(default_factory=dict)  # of those with which another way begins
+    still: frozenset[int] = frozenset()  # deaths of those that are not moved
 
     @staticmethod
     def of(

@@ -119,8 +119,8 @@ def renumber(found: Residence, order: Sequence[int]) -> None:
     found.stays = [found.stays[number] for number in order]
     found.holds = [{virtual: new[number] for virtual, number in holds.items()} for holds in found.holds]
     for fork in found.forks:
-        fork.twins, fork.meets = (
-            {new[number]: new[old] for number, old in each.items()} for each in (fork.twins, fork.meets)
+        fork.twins, fork.meets, fork.lasting = (
+            {new[number]: new[old] for number, old in each.items()} for each in (fork.twins, fork.meets, fork.lasting)
         )
     found.loads = [[(new[number], place) for number, place in loads] for loads in found.loads]
     found.stores = [[(new[number], place) for number, place in stores] for stores in found.stores]

@@ -14,7 +14,7 @@ from sqgen import check, frame, interpret, methods, walk
 from sqgen.allocate import allocate
 from sqgen.code import Builder, Code, CodeError, Function, Memory, Op, Virtual
 from sqgen.encode import Instr, assemble, disassemble
-from sqgen.forked import best_places
+from sqgen.forked import Ways, best_places
 from sqgen.idioms import idioms
 from sqgen.kernel import Kernel, candidates, make
 from sqgen.lemmas import Lemmas
@@ -185,6 +185,21 @@ def test_arms_that_do_the_same_have_the_same_registers() -> None:
     moved = {stay: to for _, stay, to in placed.moves}
     for new, old in last.meets.items():
         assert moved.get(new, placed.where[new]) == moved.get(old, placed.where[old])
+
+
+def test_what_is_there_before_both_ways_and_after_them_is_not_moved_in_one_of_them() -> None:
+    """Places that are chosen way by way move it here, at first."""
+    code: Code = idioms(avr()).lower(methods.plan("mul", 48, "karatsuba", NESTED), avr(), core())
+    (function,) = (each for each in code.functions if any(op.insn == "give" for op in each.ops))
+    found = residence(function)
+    ways = Ways(Task.of(found, frame.prices(avr(), "speed"), avr().pairs()), found)
+    assert ways.placed()
+    placed = best_places(ways.task, found)
+    assert any(fork.lasting for fork in found.forks)
+    for fork in found.forks:
+        last = dict(enumerate(placed.where)) | {stay: to for at, stay, to in placed.moves if at <= fork.end}
+        for new, old in fork.lasting.items():
+            assert last[new] == last[old]
 
 
 def test_where_nothing_is_called_branches_everywhere_are_not_tried_as_well() -> None:
