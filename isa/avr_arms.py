@@ -2,7 +2,8 @@
 
 Of M = d e one factor stays in registers, and the limbs of the other one go, row by row.  The highest limb of a row's
 sum begins in the register of the limb that has gone (`avr_middle`): if it begins with that limb, then X times what goes
-is added, and M is right if what stays is negative.  So the code branches on the sign of e, which is known first:
+is added, and M is right if what stays is negative.  So the code branches on the sign of e as soon as that is known,
+which may be before H; what comes after that stands in both arms:
 
 * e is negative: it stays, d goes, and no sign costs anything in the rows.  If d is negative, too, then e' is added to
   the upper half of M at last, in one of two small arms; the other one waits as long.
@@ -15,23 +16,24 @@ So only one sign costs anything, a cycle for each limb of a half.  Both arms use
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
 
 from sqgen.code import Builder, Flag, Virtual
 from sqgen.errors import UserError
-from sqgen.plan import Block, Plan, Recombine
+from sqgen.plan import Block, Plan, Step
 
 from .avr_karatsuba import Chain
 from .avr_middle import FITTING, InRegisters
 from .avr_registers import LOW
 from .avr_runs import as_mask
-from .avr_signed import ROOMY, Site
+from .avr_signed import Site
 from .avr_tape import Waiting
 from .avr_unrolled import Unrolled
 
 LATER = 1  # cycles to the second arm, more than to the first one: a branch not taken and a jump, not a branch taken
-KEPT = 20  # limbs of what stays, twice, and of what goes, that find registers when the rows begin
+KEPT = 20  # limbs of what stays, twice, and of what goes, that find registers when the rows of M begin
+BESIDE_H = 12  # the same while H is formed
 
 Way = tuple[str, Callable[[], object]]  # its heading, and what emits it
 
@@ -75,60 +77,49 @@ def in_arms(
 
 
 class InArms(InRegisters):
-    """Forms L, H and e; then the arms."""
-
-    both = ROOMY  # of more limbs each arm has its own ones wait
+    """Forms what comes before the sign of e is known, and e; then the arms go on, each by itself."""
 
     def __init__(self, build: Builder, plan: Plan, site: Site) -> None:
         super().__init__(build, plan, site)
-        self.whole = plan
         if self.half > FITTING:
             raise UserError(f"signs=branched finds no registers for {plan.limbs} limbs in one level; take more levels")
-        *steps, last, recombine = plan.steps
-        assert isinstance(last, Block) and isinstance(recombine, Recombine)
-        self.plan, self.title = replace(plan, steps=tuple(steps)), last.title  # the arms do the last step
+        self.title = ""
+
+    def all_steps(self) -> None:
+        """Step by step, those after e' twice."""
+        rest = deque(self.plan.steps)
+        while not self.e:
+            step = rest.popleft()
+            self.title = step.title if isinstance(step, Block) else self.title
+            self.step(step)
+        negative: Way = f"{self.title}, e negative", lambda: Negative(self).go_on(rest)
+        other: Way = f"{self.title}, e not negative", lambda: Other(self).go_on(rest)
+        two_ways(self.build, "brcs", negative, other)
 
     def form_e(self) -> None:
-        """e'; its borrow stays in the carry, but waits if H is to come."""
-        if not self.v:
-            super().form_e()
-            return
-        self.e, _ = self.b_subtracted()
-        self.release("b")
-
-    def e_formed(self) -> None:
-        """Its borrow is looked at when the middle begins."""
-
-    def form_middle(self, plan: Plan) -> None:
-        """M, and all that follows."""
-        for limb in self.d:  # the arms use it at different times
-            self.own(limb)
-        if self.early:
-            self.of_e.carry()
-        negative: Way = "M, e negative", lambda: Negative(self).rest(plan)
-        other: Way = "M, e not negative", lambda: Other(self).rest(plan)
-        two_ways(self.build, "brcs", negative, other)
+        """e'; its borrow stays in the carry."""
+        self.b_subtracted()
 
 
 class Arm(InRegisters):
-    """M and what follows, from where the other steps have left."""
+    """What follows e, from where the other steps have left."""
 
     def __init__(self, before: InArms) -> None:
-        super().__init__(before.build, before.whole, before.site)
-        self.title = before.title
-        self.low, self.v = list(before.low), list(before.v)
-        self.d, self.e = list(before.d), list(before.e)
-        if self.d:
-            self.d_signed(before.waiting.masks[0])
+        super().__init__(before.build, before.plan, before.site)
+        self.early = before.early
+        self.low, self.v, self.sum, self.e = list(before.low), list(before.v), list(before.sum), list(before.e)
 
-    def rest(self, plan: Plan) -> None:
-        self.form_middle(plan)
-        self.build.heading(self.title)
-        self.finish()
+    def go_on(self, steps: Iterable[Step]) -> None:
+        """The steps after e'."""
+        if self.early and self.half <= self.both:
+            self.form_d()
+        for step in steps:
+            self.step(step)
 
     def place_of_d(self) -> Callable[[int, Virtual], None] | None:
         """The highest limbs of what goes, for which there are no registers, wait where their rows will leave M's."""
-        return lambda index, _: self.wait_in_place(index) if index >= KEPT - 2 * self.half else None
+        kept = (KEPT if self.v else BESIDE_H) - 2 * self.half
+        return lambda index, _: self.wait_in_place(index) if index >= kept else None
 
     def wait_in_place(self, index: int) -> None:
         """A limb of what goes waits."""

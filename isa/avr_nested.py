@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from sqgen.code import Builder, Flag, Memory, Virtual
+from sqgen.errors import UserError
 from sqgen.plan import Block, Difference, Part, Plan, Recombine
 
 from .avr_address import reserve, stack_pointer_to
@@ -25,7 +26,7 @@ from .avr_middle import in_place
 from .avr_registers import LOW, POINTERS
 from .avr_runs import as_mask, clear
 from .avr_signed import Site
-from .avr_unrolled import Unrolled
+from .avr_unrolled import REACHED, Unrolled, reached
 
 FRAME = "m"  # M, from the stack pointer upwards: the pointers of the operands, the sign of M, M
 OPERANDS = {"a": "Y", "b": "X"}  # their pointers
@@ -34,8 +35,11 @@ FEW = 10  # limbs of a half, at most, whose products have the sums of their uppe
 
 
 def nested(build: Builder, plan: Plan, registers: int) -> Nested:
-    """What forms the plan's product, with so many `registers` for limbs beside the pointers."""
+    """What forms the plan's product, with so many `registers` for limbs beside the pointers.  Raises UserError: more
+    limbs than a pointer reaches."""
     (last,) = (step for step in plan.steps if isinstance(step, Recombine))
+    if not reached(last.half):
+        raise UserError(f"two levels in one piece have up to {REACHED // 2} limbs, not {plan.limbs}; take more levels")
     return (InResult if last.half <= FEW else OnStack)(build, plan, registers, last.half)
 
 

@@ -21,7 +21,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqgen.code import Builder, Flag, Memory, Virtual
-from sqgen.plan import Block, Difference, Part, Plan, Recombine, Strip
+from sqgen.plan import Block, Difference, Part, Plan, Recombine, Step, Strip
 
 from .avr_karatsuba import Chain, signed
 from .avr_leaf import Leaf
@@ -79,21 +79,25 @@ class Signed(abc.ABC):
 
     def all_steps(self) -> None:
         """Step by step."""
-        a, b, half = self.a, self.b, self.half
         for step in self.plan.steps:
-            match step:
-                case Block(title):
-                    self.build.heading(f"{title} of {self.site.name}" if self.site.name else title)
-                case Part(plan) if step.into.name == "m":
-                    self.form_middle(plan)
-                case Part(plan) if step.into.first:
-                    self.form_high(plan)
-                case Part(plan):
-                    Leaf(plan, self.build, a[:half], b[:half], out=self.take_low, zero=self.zero).all_steps()
-                case Difference() if step.left.name == "b":
-                    self.form_e()
-                case Recombine():
-                    self.finish()
+            self.step(step)
+
+    def step(self, step: Step) -> None:
+        """One step."""
+        a, b, half = self.a, self.b, self.half
+        match step:
+            case Block(title):
+                self.build.heading(f"{title} of {self.site.name}" if self.site.name else title)
+            case Part(plan) if step.into.name == "m":
+                self.form_middle(plan)
+            case Part(plan) if step.into.first:
+                self.form_high(plan)
+            case Part(plan):
+                Leaf(plan, self.build, a[:half], b[:half], out=self.take_low, zero=self.zero).all_steps()
+            case Difference() if step.left.name == "b":
+                self.form_e()
+            case Recombine():
+                self.finish()
 
     # ---- L and H --------------------------------------------------------------------------------------------------
 
@@ -162,24 +166,24 @@ class Signed(abc.ABC):
     # ---- d and e --------------------------------------------------------------------------------------------------
 
     def form_e(self) -> None:
-        """e', in the registers of what is on the left; d' too if H is to come."""
-        self.early = not self.v
-        self.e, carry = self.b_subtracted()
-        self.of_e.put(carry)
-        self.release("b")
+        """e'; d' too if H is to come, and there are registers for both."""
+        self.of_e.put(self.b_subtracted())
         self.e_formed()
         if self.early and self.half <= self.both:
             self.form_d()
 
-    def b_subtracted(self) -> tuple[list[Virtual], Flag | None]:
-        """e' and its borrow."""
+    def b_subtracted(self) -> Flag | None:
+        """e', in the registers of what is on the left; its borrow.  No operand but a is loaded any more."""
+        self.early = not self.v
         low, high = self.b[: self.half], self.b[self.half :]
         for limb in high:  # as long as H needs them; and no pointer moves while a borrow is in the carry
             self.own(limb)
         homes = [limb.home for limb in low if limb.home]
         if homes and not self.early:
             self.build.mark("near", homes[0], homes[-1])
-        return self.difference(*self.order(low, high))
+        self.e, carry = self.difference(*self.order(low, high))
+        self.release("b")
+        return carry
 
     def form_d(self) -> None:
         """d' = a_lo - a_hi, in the registers of a_lo."""

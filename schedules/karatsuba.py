@@ -14,8 +14,9 @@ but the next one may have three of them in place (`parts=nested`).  Where limbs 
 
 No branch looks at a sign: M is combined with a mask, which holds all ones if M is to be added.  With `signs=branched`
 one does, at the outermost level alone, for the proof walks every case of a branch: M is added or subtracted in arms of
-their own, which take equally long; a level in place, up to 18 limbs, forms M in such arms.  A function that is called
-is proved once for all calls: with `signs=everywhere` these branch too, those of two levels in place also in H.
+their own, which take equally long; a level in place, up to 18 limbs, does in such arms all that comes after
+b_lo - b_hi.  A function that is called is proved once for all calls: with `signs=everywhere` these branch too, those of
+two levels in place also in H.
 
 Cost: 3 M(n/2) and about 24 cycles for each limb of a half; 43 with three in place; called, 52.
 """

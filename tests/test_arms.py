@@ -103,7 +103,9 @@ def test_simavr_sees_all_paths_and_the_cycles_of_the_manifest(bits: int, part: s
     assert report.paths == (3 if bits in SIZES else 2)
 
 
-@pytest.mark.parametrize(("bits", "public"), [(64, 360), (96, 780), (128, 1301), (160, 1969), (192, 2868)])
+@pytest.mark.parametrize(
+    ("bits", "public"), [(48, 217), (64, 360), (80, 522), (96, 780), (128, 1301), (160, 1969), (192, 2868)]
+)
 def test_auto_is_faster_than_public_code_that_branches(bits: int, public: int) -> None:
     """The best of papers/public/avr.toml, which may be faster than the figures of issue 5."""
     found = kernels.make(spec("avr", bits, op="mul", allow_branches=True))
@@ -126,11 +128,17 @@ def test_mutants_of_the_branches_and_of_what_waits_are_refused_or_right() -> Non
 
 
 @pytest.mark.parametrize(
-    ("bits", "says"), [(152, "finds no registers for 19 limbs in one level"), (320, "finds no registers for 40 limbs")]
+    ("bits", "given", "says"),
+    [
+        (152, IN_PLACE, "finds no registers for 19 limbs in one level"),
+        (320, IN_PLACE, "finds no registers for 40 limbs"),
+        (264, NESTED, "two levels in one piece have up to 32 limbs, not 33"),
+        (512, {**NESTED, "signs": "branch-free"}, "two levels in one piece have up to 32 limbs, not 64"),
+    ],
 )
-def test_what_has_too_many_limbs_says_so(bits: int, says: str) -> None:
+def test_what_has_too_many_limbs_says_so(bits: int, given: dict[str, str], says: str) -> None:
     with pytest.raises(UserError, match=says):
-        kernels.make(spec("avr", bits, op="mul", method="karatsuba", parameters=IN_PLACE, allow_branches=True))
+        kernels.make(spec("avr", bits, op="mul", method="karatsuba", parameters=given, allow_branches=True))
 
 
 # ---- registers: two ways from one place -----------------------------------------------------------------------------
