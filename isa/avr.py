@@ -21,6 +21,7 @@ __all__ = ["NEEDS", "address", "floor", "forms", "frame", "lower", "preferred", 
 
 NEEDS = ("mul", "movw")
 KBYTE = 1024
+CALLED = 8  # limbs from which on calls of Karatsuba's parts are tried
 FLASH = {  # KBytes by the parts' data sheets, an XMEGA's boot section with it
     "atmega8": 8,
     "atmega32u4": 32,
@@ -73,8 +74,9 @@ def room(core: Core) -> int | None:
 
 
 def starts(method: str, op: str, limbs: int) -> list[dict[str, str]]:
-    """Parameters to begin a search with, beside those that the method and the answers have: none."""
-    return []
+    """Parameters to begin a search with, beside those that the method and the answers have."""
+    in_place = method == "karatsuba" and limbs < CALLED
+    return [{"levels": "1", "parts": "inline"}] if in_place else []
 
 
 def frame(saved: Sequence[str], core: Core, *, alone: bool = False) -> tuple[list[Op], list[Op]]:

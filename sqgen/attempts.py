@@ -31,20 +31,32 @@ def requests(spec: Spec) -> list[tuple[str, answers.Row]]:
             return [(name, row) for name in beside for row in points(spec, name)]
     if spec.max_bytes is None:
         names = [name for name in names if methods.sought(name, spec.contract.limbs)]
-    fronts = answers.fronts(isa, op, spec.core)
-    if fronts:
-        nearest = min(fronts, key=lambda bits: (abs(bits - spec.bits), bits))
-        front = [row for row in fronts[nearest] if row[answers.METHOD] in names]
-        chosen = [(str(row[answers.METHOD]), row) for row in from_front(spec, front, nearest)]
-        return chosen if nearest == spec.bits else [(name, moved(spec, name, row)) for name, row in chosen]
-    return [(name, row) for name in names for row in points(spec, name)]
+    return of_fronts(spec, names, known) or [(name, row) for name in names for row in points(spec, name)]
+
+
+def of_fronts(spec: Spec, names: Sequence[str], known: list[tuple[str, answers.Row]]) -> list[tuple[str, answers.Row]]:
+    """What is to be tried of the methods of these names by the front of the nearest size that has one, if any has; if
+    it is another size, what is `known` of this one, too."""
+    fronts = answers.fronts(spec.contract.isa, spec.contract.op, spec.core)
+    if not fronts:
+        return []
+    nearest = min(fronts, key=lambda bits: (abs(bits - spec.bits), bits))
+    front = [row for row in fronts[nearest] if row[answers.METHOD] in names]
+    chosen = [(str(row[answers.METHOD]), row) for row in from_front(spec, front, nearest)]
+    if nearest == spec.bits:
+        return chosen
+    return [*((name, moved(spec, name, row)) for name, row in chosen), *near(spec, known)]
 
 
 def with_branches(spec: Spec, found: list[tuple[str, answers.Row]]) -> list[tuple[str, answers.Row]]:
-    """The same, and each with branches on signs where these are allowed, nothing else is said, and the method can."""
+    """The same, and each with branches on signs where these are allowed, nothing else is said, and the method can; also
+    those that are nearly the best without."""
     if not spec.allow_branches or spec.parameters:
         return found
-    able = [(name, row) for name, row in found if SIGNS in methods.defaults(name, spec.contract.limbs)]
+    what = spec.contract
+    known = list(answers.known(what.isa, what.op, spec.bits, spec.core)) if spec.method == "auto" else []
+    nearly = not_far_off(known, TIMES.get(spec.goal, answers.CALL))
+    able = [(name, row) for name, row in [*found, *nearly] if SIGNS in methods.defaults(name, what.limbs)]
     return found + [(name, {**row, SIGNS: where}) for where in BRANCHING for name, row in able]
 
 

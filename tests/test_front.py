@@ -60,6 +60,12 @@ def test_limits_choose_the_fastest_that_fits(op: str, bits: int) -> None:
         assert made.size <= size and made.verdict.stack <= stack and made.price.body <= body
 
 
+@pytest.mark.parametrize(("op", "bits"), [("mul", 56), ("mul", 72), ("sqr", 88)])
+def test_between_the_sizes_of_the_front_no_kernel_is_larger_than_the_fastest(op: str, bits: int) -> None:
+    small, fast = (kernel.make(spec("avr", bits, op=op, goal=goal)).size for goal in ("size", "speed"))
+    assert small <= fast
+
+
 def test_stack_is_measured_as_the_proof_sees_it() -> None:
     for method, more in (("sbd", {}), ("karatsuba-squaring", {"levels": "2", "parts": "calls"})):
         made = kernel.make(spec(avr(), 128, method=method, parameters=more))
