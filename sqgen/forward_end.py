@@ -91,6 +91,7 @@ class Bounded(Written):
         super().__init__(numbers, {monomial: factor * scale for monomial, factor in form.items()}, levels_of(numbers))
         self.scale = scale
         self.least, self.most = self.low, self.high  # of all ways that it was written so far
+        self.bit, self.nearest = 0, 1 << scale.bit_length() + MOST_TERMS.bit_length()
 
     def add(self, monomial: Monomial, factor: int) -> None:
         before = self.terms.get(monomial, 0)
@@ -106,9 +107,20 @@ class Bounded(Written):
         self.least, self.most = max(self.least, low), min(self.most, high)
         return self.least > self.most or -self.scale < self.least <= self.most < self.scale
 
-    def shows_zero(self, view: Definition) -> bool:
-        """Whether it is seen to be nothing on the way to be written like that."""
-        return any(self.is_zero(self.low, self.high) for _ in self.steps(view)) or self.is_zero(*self.gathered())
+    def shows_zero(self, view: Definition, *, cases: bool) -> bool:
+        """Whether it is seen to be nothing on the way to be written like that; if `cases` are to be looked at
+        otherwise, the `bit` is one of which."""
+        for _ in self.steps(view):
+            if self.is_zero(self.low, self.high):
+                return True
+            if cases and max(-self.low, self.high) < self.nearest and (bit := self.commonest()):
+                self.nearest, self.bit = max(-self.low, self.high), bit
+        return self.is_zero(*self.gathered())
+
+    def commonest(self) -> int:
+        """The bit that most others are multiplied by; 0 for none."""
+        choosers = self.numbers.choosers
+        return max((atom for atom in choosers if self.of.get(atom)), key=lambda atom: len(self.of[atom]), default=0)
 
     def gathered(self) -> tuple[int, int]:
         """Bounds, an atom that stands alone and its products of the other sign taken together: x - x y is x (1 - y),
@@ -220,10 +232,12 @@ def _signs(numbers: Numbers, _: Form, carries: Sequence[int]) -> Iterator[tuple[
 
 
 def _sums(numbers: Numbers, error: Form, carries: Sequence[int]) -> Iterator[tuple[int, Form]]:
-    """A carry makes up for all bits that count as much."""
+    """A carry makes up for all bits that count as much, and for twice the product of two of them: for what differs."""
     for carry in carries:
         count = error.get((carry,), 0)
-        same = {m: -factor // count for m, factor in error.items() if count and abs(factor) == abs(count)}
+        same = {m: -factor // count for m, factor in error.items() if abs(factor) == abs(count)}
+        alone = {atom for m in same if len(m) == 1 for atom in m}
+        same |= {m: -factor // count for m, factor in error.items() if abs(factor) == 2 * abs(count) and alone >= {*m}}
         others = {m: times for m, times in same.items() if all(numbers.is_bit(atom) and atom < carry for atom in m)}
         if others:
             yield carry, others
@@ -231,7 +245,7 @@ def _sums(numbers: Numbers, error: Form, carries: Sequence[int]) -> Iterator[tup
 
 def vanishes(numbers: Numbers, form: Form, modulus: int, bits: int, assumed: Mapping[int, Form] = NOTHING) -> bool:
     """Whether a form is zero, by the bounds of one of the ways to write it; with both values of so many bits looked at,
-    beside those that are assumed.
+    beside those that are assumed: of a bit that the form names, or of the commonest where the bounds were nearest.
 
     What a cut left above is what was cut less the digit, over the size; so of all that was added up to a carry there
     are products and digits left in the end.  Then names, digits that were multiplied, and of a bit that something was
@@ -267,28 +281,15 @@ def vanishes(numbers: Numbers, form: Form, modulus: int, bits: int, assumed: Map
         return carries(atom)
 
     scale = modulus**2 << 512
-    if numbers.solved and Bounded(numbers, form, scale).shows_zero(compared):
+    if numbers.solved and Bounded(numbers, form, scale).shows_zero(compared, cases=False):
         return True
     written = Bounded(numbers, form, scale)
+    if any(written.shows_zero(view, cases=bits > 0) for view in (carries, all_of_it)):
+        return True
     said = {atom for monomial in form for atom in monomial}
-    bit = max((atom for atom in said - known.keys() - {max(said)} if numbers.is_bit(atom)), default=0)
-    for view in (carries, all_of_it):
-        if written.shows_zero(view):
-            return True
-        bit = bit or (_heaviest(written) if view is carries else _commonest(written))
-    if not bits or not bit:
-        return False
-    both = (numbers.constant(number).form for number in (0, 1))
-    return all(vanishes(numbers, form, modulus, bits - 1, {**assumed, bit: number}) for number in both)
-
-
-def _heaviest(written: Written) -> int:
-    """The bit that others are multiplied by and most hangs on; 0 for none."""
-    heavy = sorted((m for m in written.terms if len(m) > 1), key=lambda monomial: -abs(written.terms[monomial]))
-    return next((atom for m in heavy for atom in m if atom in written.numbers.choosers), 0)
-
-
-def _commonest(written: Written) -> int:
-    """The bit that most others are multiplied by; 0 for none."""
-    bits = [atom for atom, monomials in written.of.items() if monomials and atom in written.numbers.choosers]
-    return max(bits, key=lambda atom: len(written.of[atom]), default=0)
+    likely = {written.bit, max((atom for atom in said - known.keys() - {max(said)} if numbers.is_bit(atom)), default=0)}
+    both = [numbers.constant(number).form for number in (0, 1)]
+    return bits > 0 and any(
+        all(vanishes(numbers, form, modulus, bits - 1, {**assumed, bit: number}) for number in both)
+        for bit in sorted(likely - {0})
+    )

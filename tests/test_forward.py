@@ -80,6 +80,23 @@ def test_the_fastest_kernels_of_several_levels_are_proved(isa: str, core: str, o
     assert (verdict.why, verdict.cases) == ("", 1)
 
 
+@pytest.mark.parametrize("bits", [192, 224])
+def test_two_levels_that_add_to_what_is_there_are_proved(bits: int) -> None:
+    """MSP430's sum of L, H and M may be below zero, and its parts are of 4 and 3 limbs at 224 bits: what is carried out
+    of the smaller one's sum counts, too.  It takes both values of both inner signs to see that nothing is lost."""
+    parameters = {"levels": "2", "parts": "rows", "recombine": "unrolled"}
+    kernel = make(spec("msp430", bits, op="mul", method="karatsuba", parameters=parameters))
+    verdict = prove_forward(kernel.compiled.image, kernel.spec.contract, kernel.spec.core)
+    assert (verdict.why, verdict.cases) == ("", 1)
+
+
+def test_a_carry_that_makes_up_for_others_and_for_a_sign_of_two_differences_is_seen() -> None:
+    """At 320 bits halves of 5 limbs are halved on Cortex-M0."""
+    kernel = make(spec("arm", 320, op="mul", core="cortex-m0"))
+    verdict = prove_forward(kernel.compiled.image, kernel.spec.contract, kernel.spec.core)
+    assert (verdict.why, verdict.cases) == ("", 1)
+
+
 def test_loops_over_groups_of_limbs_are_proved() -> None:
     is_proved("sqr", 16, "karatsuba-squaring", levels="1", parts="calls", recombine="looped")
 
