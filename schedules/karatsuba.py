@@ -35,6 +35,7 @@ OPS = ("mul",)
 FEWEST = 6  # limbs of a part that is worth a level in place
 SCHOOLBOOK = (1, 3)  # limbs of a factor that is not halved in a whole piece
 EARLY = {*range(2, 11), 12}  # limbs where, in place, b_lo - b_hi is formed before H: measured
+EARLY_IN_ARMS = EARLY | {11, 14}  # the same where code branches on its sign
 STRIPS = {  # the best for L, H and M of some limbs, where not the rows' own: tried
     ("L", 11): "7,4",
     ("L", 12): "8,4",
@@ -44,6 +45,7 @@ STRIPS = {  # the best for L, H and M of some limbs, where not the rows' own: tr
     ("M", 9): "9",
     ("M", 11): "4,3,4",
 }
+ROWS_IN_ARMS = {("H", 16)}  # parts of a level of so many limbs that are by rows where code branches: tried
 IN_ONE = {"calls": 0, "inline": 1, "rows": 1, "nested": 2}  # innermost levels that are in place
 LEAF = 16  # limbs of a part, at most, where nothing is said of levels
 IN_PLACE = 24  # limbs of a part, at most, that is likely to be the best in place
@@ -136,15 +138,18 @@ def level(a: Slice, b: Slice, levels: int, values: Values, signs: str, *, functi
     middle = Slice("m", 0, 2 * half)
     differences = [Difference("a_lo < a_hi", d, low[0], high[0]), Difference("b_lo < b_hi", e, low[1], high[1])]
     names = tuple(each.sign for each in differences)
+    early, rows = (EARLY, set()) if signs == "branch-free" else (EARLY_IN_ARMS, ROWS_IN_ARMS)
     inner = signs if called and signs == "everywhere" else "branch-free"
     in_high = "branched" if function and not called and signs == "everywhere" else inner
     of_low, of_high, of_middle = (
-        leaf(limbs, which, values) if streamed else plan(limbs, levels - 1, values, looked, function=called)
+        leaf(limbs, which, values, rows=(which, n) in rows)
+        if streamed
+        else plan(limbs, levels - 1, values, looked, function=called)
         for limbs, which, looked in ((half, "L", inner), (n - half, "H", in_high), (half, "M", inner))
     )
     form_low: tuple[Step, ...] = (Block("L"), Part(of_low, Slice("r", 0, 2 * half), *low, called))
     form_high: tuple[Step, ...] = (Block("H"), Part(of_high, Slice("r", 2 * half, 2 * (n - half)), *high, called))
-    if streamed and n in EARLY:
+    if streamed and n in early:
         form_high = (form_high[0], differences.pop(), form_high[1])
     form_middle: tuple[Step, ...] = (Block("M"), *differences, Part(of_middle, middle, d, e, called))
     parts = (form_low, form_high, form_middle) if streamed else (form_middle, form_high, form_low)
@@ -187,10 +192,10 @@ def piece(n: int, values: Values) -> Plan:
     return Plan("mul", n, "karatsuba", text, tuple(in_pieces(Slice("a", 0, n), Slice("b", 0, n), values)))
 
 
-def leaf(n: int, which: str, values: Values) -> Plan:
-    """The plan of a part in place, L, H or M: rows can begin with limbs in their sum."""
+def leaf(n: int, which: str, values: Values, *, rows: bool) -> Plan:
+    """The plan of a part in place, L, H or M, by strips or by `rows`, which can begin with limbs in their sum."""
     given = {"start": "empty" if which == "L" else "filled"}
-    if values.word("parts") == "rows":
+    if rows or values.word("parts") == "rows":
         given["strips"] = str(n)
     elif (which, n) in STRIPS:
         given["strips"] = STRIPS[which, n]
