@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from .errors import UserError
-from .options import cores, isas, op_option
+from .options import branches_option, cores, isas, op_option
 
 
 @click.command(short_help="Compare all methods, and compilers.")
@@ -15,11 +15,14 @@ from .options import cores, isas, op_option
 @click.option("--core", metavar="NAME", shell_complete=cores, help="Processor, see `sqgen cores`.")
 @op_option
 @click.option("--bits", type=int, required=True, metavar="N", help="Size of an operand in bits.")
+@branches_option
 @click.option("--svg", type=click.Path(path_type=Path), help="Write the plot, bytes over cycles, to this file.")
 @click.option("--json", is_flag=True, help="Print JSON and nothing else.")
 @click.option("--csv", is_flag=True, help="Print comma-separated values and nothing else.")
 @click.option("--markdown", is_flag=True, help="Print a Markdown table and nothing else.")
-def compare(isa: str, core: str | None, op: str, bits: int, svg: Path | None, **forms: bool) -> None:
+def compare(
+    isa: str, core: str | None, op: str, bits: int, *, allow_branches: bool, svg: Path | None, **forms: bool
+) -> None:
     """Compare all methods for one operation and size, each with its best parameters: cycles, bytes and stack.
 
     \b
@@ -40,7 +43,7 @@ def compare(isa: str, core: str | None, op: str, bits: int, svg: Path | None, **
     chosen = [form for form, given in forms.items() if given]
     if len(chosen) > 1:
         raise UserError("--json, --csv and --markdown each want the output for themselves; give one of them")
-    comparison = Comparison(spec(isa, bits, op=op, core=core))
+    comparison = Comparison(spec(isa, bits, op=op, core=core, allow_branches=allow_branches))
     for job in tracked(comparison.jobs(), "kernels"):
         job.run()
     if svg:

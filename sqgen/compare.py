@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 
 from . import answers, kernel, methods
+from .attempts import BRANCHING, SIGNS
 from .compilers import Bench, Built, Measure
 from .errors import UserError
 from .methods import Parameter
@@ -76,13 +77,15 @@ class Job:
 class Comparison:
     """What there is to compare for one request: run all `jobs`, then ask for `rows` and `notes`.
 
-    `found`: rows by method; `base`: the one of them that a normal run makes; `tight`: why the registers do not suffice
+    `found`: rows by method; `base`: the one of them that a normal run makes; `branching`: those that branch on signs,
+    if the request allows that; `tight`: why the registers do not suffice
     for a point of the method; `lost`: what else failed, and why.
     """
 
     request: Spec
     found: dict[str, list[Row]] = field(default_factory=dict)
     base: dict[str, Row] = field(default_factory=dict)
+    branching: list[Row] = field(default_factory=list)
     tight: dict[str, str] = field(default_factory=dict)
     lost: dict[str, list[str]] = field(default_factory=dict)
     bench: Bench = field(init=False)
@@ -113,6 +116,8 @@ class Comparison:
             self.lost.setdefault(point.method, []).append(str(error))
             return
         self.base.setdefault(point.method, row)
+        if row.note:
+            self.branching.append(row)
         if row.costs not in [other.costs for other in rows]:
             rows.append(row)
 
@@ -138,7 +143,8 @@ class Comparison:
             others.setdefault(other.leaks, other)
         found = []
         for leaks, best in sorted(others.items()):
-            own = (row.body if best.counts == "body" else row.call for row in self.base.values())
+            alike = [*self.base.values(), *(self.branching if leaks else ())]
+            own = (row.body if best.counts == "body" else row.call for row in alike)
             if ours := min(filter(None, own), default=None):
                 what = f"that {leaks}" if leaks else "that leaks nothing"
                 change = 100 * (ours - best.cycles) / best.cycles
@@ -169,8 +175,9 @@ class Comparison:
 
 
 def points(request: Spec, method: str) -> list[Spec]:
-    """What a normal run would take, first; then all combinations of words, with the best numbers known; then other
-    numbers, one at a time, with each of these.  Points with the same plan are one, and there are at most `MOST`."""
+    """What a normal run would take, first, and the same with branches on signs, if the request allows these; then all
+    combinations of words, with the best numbers known; then other numbers, one at a time, with each of these.  Points
+    with the same plan are one, and there are at most `MOST`."""
     what, op = request.contract, request.contract.op
     best = answers.parameters(what.isa, method, op, request.bits)
     taken = methods.method(method).PARAMETERS
@@ -182,7 +189,13 @@ def points(request: Spec, method: str) -> list[Spec]:
         for value in values(number, best.get(number.name, number.standard(what.limbs)), what.limbs)
     ]
     combined = [{**best, **dict(choice)} for choice in itertools.product(*words)]
-    tried = [best, *combined, *({**each, name: value} for name, value in numbers for each in combined)]
+    branching = BRANCHING if request.allow_branches and SIGNS in methods.defaults(method, what.limbs) else ()
+    tried = [
+        best,
+        *({**best, SIGNS: where} for where in branching),
+        *combined,
+        *({**each, name: value} for name, value in numbers for each in combined),
+    ]
     # A method for products that squares: one point shows what that is worth.  Parameters that chance found have no
     # neighbours worth a look, or it would have found them.
     if op not in methods.method(method).OPS or methods.searched(method):
@@ -191,8 +204,16 @@ def points(request: Spec, method: str) -> list[Spec]:
     for parameters in tried:
         with contextlib.suppress(UserError):  # what the method refuses is no point
             plan = methods.plan(op, what.limbs, method, parameters)
-            asked = spec(what.isa, request.bits, op=op, core=request.core.name, method=method, parameters=parameters)
-            if not plan.branches:  # one path for all operands, like the others
+            asked = spec(
+                what.isa,
+                request.bits,
+                op=op,
+                core=request.core.name,
+                method=method,
+                parameters=parameters,
+                allow_branches=request.allow_branches,
+            )
+            if request.allow_branches or not plan.branches:  # else one path for all operands, like the others
                 found.setdefault(plan.steps, asked)
         if len(found) == MOST:
             break
@@ -219,6 +240,7 @@ def row_of(made: kernel.Kernel) -> Row:
         bytes=made.size,
         stack=made.verdict.stack,
         proved=made.verdict.proved,
+        note="branches on signs, in arms of equal time" if made.verdict.others else "",
     )
 
 

@@ -104,6 +104,19 @@ def test_every_method_has_the_row_that_a_normal_run_makes(op: str) -> None:
         assert (name, made.price.call, made.size) in [(row.method, row.call, row.bytes) for row in ours]
 
 
+def test_where_branches_are_allowed_kernels_that_branch_stand_beside_public_code_that_does(sqgen: Call) -> None:
+    line = "compare --isa avr --op mul --bits 48 --json"
+    plain, branching = (json.loads(sqgen(f"{line} {option}").out) for option in ("", "--allow-branches"))
+    rows = [row for row in branching["rows"] if row not in plain["rows"]]
+    (row,) = [row for row in rows if row["note"] == "branches on signs, in arms of equal time"]
+    made = kernel.make(spec("avr", 48, op="mul", allow_branches=True))
+    assert (row["body"], row["call"], row["bytes"]) == (made.price.body, made.price.call, made.size)
+    others = "the fastest public code that branches on a sign: Hutter-Schwabe, branched, 217 by body (published)"
+    assert f"{others}; ours {100 * (row['body'] - 217) / 217:+.1f} %" in branching["notes"]
+    alike = [note for note in plain["notes"] if note in branching["notes"] and "leaks nothing" in note]
+    assert alike and not any("signs=" in each["parameters"] for each in plain["rows"])
+
+
 def test_values_of_a_parameter_are_few_and_in_range() -> None:
     assert values(Parameter("e", "", "10"), "7", 8) == ["1", "2", "4", "6", "8", "10"]
     assert values(Parameter("block", "", "4", many=True), "7,3", 8) == ["1", "2", "4", "8"]
