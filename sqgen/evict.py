@@ -179,10 +179,12 @@ class Eviction:
         return dict(self.here)
 
     def meet(self, index: int) -> None:
-        """Both ways end here."""
+        """Both ways end here.  Raises PressureError where one of them alone had no register for what outlives both."""
         fork = self.found.forks[-1]
         fork.end = index
         for virtual, number in self.kept().items():
+            if virtual not in self.ended:
+                raise PressureError(f"{virtual.name} is in memory after one of two ways alone", Exit.LIMITS)
             (fork.lasting if number in fork.twins else fork.meets)[number] = self.ended[virtual]
 
     def grow(self, index: int, op: Op) -> None:

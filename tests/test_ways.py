@@ -21,7 +21,7 @@ from sqgen.lemmas import Lemmas
 from sqgen.placing import Task
 from sqgen.prove import prove
 from sqgen.replay import verify
-from sqgen.residence import residence
+from sqgen.residence import PressureError, residence
 from sqgen.spec import spec
 from sqgen.timing import prices
 
@@ -172,6 +172,25 @@ def test_a_limb_that_is_elsewhere_after_one_of_two_ways_is_refused() -> None:
         wrong[at] = Op("ldi", (other, *done.ops[at].args[1:]))
         with pytest.raises(CodeError):
             verify(function, Function("", tuple(wrong), done.pool))
+
+
+def test_a_limb_that_one_of_two_ways_alone_puts_into_memory_is_refused() -> None:
+    build = Builder(avr())
+    before, *others = [build.limb(name) for name in ("before", "one", "two", "three", "four")]
+    build.emit("ldi", before, 1)
+    build.mark("room", before, Memory("r", 9))
+    build.mark("fork", 0)
+    for way in (others, others[:1]):  # the first one needs all registers
+        for number, limb in enumerate(way):
+            build.emit("ldi", limb, number)
+        for offset in range(4):
+            build.memory("store", way[offset % len(way)], Memory("r", offset))
+        build.mark("join" if way != others else "arm")
+    build.memory("store", before, Memory("r", 9))
+    registers = ("r16", "r17", "r18", "r19")
+    with pytest.raises(PressureError, match="before is in memory after one of two ways alone"):
+        allocate(Function("", tuple(build.ops), registers), {}, {})
+    assert allocate(Function("", tuple(build.ops), (*registers, "r20")), {}, {})
 
 
 def test_arms_that_do_the_same_have_the_same_registers() -> None:
