@@ -174,6 +174,19 @@ def test_a_limb_that_is_elsewhere_after_one_of_two_ways_is_refused() -> None:
             verify(function, Function("", tuple(wrong), done.pool))
 
 
+def test_a_limb_that_is_elsewhere_whatever_is_not_moved_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[frozenset[int]] = []
+
+    def placed(ways: Ways) -> frozenset[int]:
+        tried.append(ways.task.still)
+        return frozenset({7})
+
+    monkeypatch.setattr(Ways, "placed", placed)
+    with pytest.raises(PressureError, match="elsewhere after the other one of two ways"):
+        allocate(twice()[0], {}, {})
+    assert tried == [frozenset(), {7}] * (len(tried) // 2)
+
+
 def test_a_limb_that_one_of_two_ways_alone_puts_into_memory_is_refused() -> None:
     build = Builder(avr())
     before, *others = [build.limb(name) for name in ("before", "one", "two", "three", "four")]
