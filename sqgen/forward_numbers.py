@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 Monomial = tuple[int, ...]  # the product of these atoms, ascending; () is the number one
 Form = Mapping[Monomial, int]  # monomial -> factor, none of them zero
-MOST_WORK = 1 << 26  # terms that are added up for one proof: four times what the largest product in the tests takes
+MOST_WORK = 1 << 26  # terms that are added up for one proof: four times what a product of 64 limbs takes
 MOST_TERMS = 1 << 20  # of a form: some 300 MB
 ATOM = 256  # terms added up that take as much as an atom: some 170 MB in all
 MOST_FACTORS = 12  # of a monomial
