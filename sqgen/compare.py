@@ -26,6 +26,7 @@ from .spec import Spec, spec
 PUBLIC = "public"  # who made what others have published
 VALUES = (1, 2, 4, 8)  # tried for a parameter that is a number, beside the best one known and its neighbours
 MOST = 12  # points of one method
+BRANCHES = "branches on signs, in arms of equal time"  # what is noted of a kernel that does
 
 
 @dataclass(frozen=True)
@@ -77,15 +78,13 @@ class Job:
 class Comparison:
     """What there is to compare for one request: run all `jobs`, then ask for `rows` and `notes`.
 
-    `found`: rows by method; `base`: the one of them that a normal run makes; `branching`: those that branch on signs,
-    if the request allows that; `tight`: why the registers do not suffice
+    `found`: rows by method; `base`: the one of them that a normal run makes; `tight`: why the registers do not suffice
     for a point of the method; `lost`: what else failed, and why.
     """
 
     request: Spec
     found: dict[str, list[Row]] = field(default_factory=dict)
     base: dict[str, Row] = field(default_factory=dict)
-    branching: list[Row] = field(default_factory=list)
     tight: dict[str, str] = field(default_factory=dict)
     lost: dict[str, list[str]] = field(default_factory=dict)
     bench: Bench = field(init=False)
@@ -116,8 +115,6 @@ class Comparison:
             self.lost.setdefault(point.method, []).append(str(error))
             return
         self.base.setdefault(point.method, row)
-        if row.note:
-            self.branching.append(row)
         if row.costs not in [other.costs for other in rows]:
             rows.append(row)
 
@@ -141,9 +138,10 @@ class Comparison:
         others: dict[str, Public] = {}
         for other in self.public():
             others.setdefault(other.leaks, other)
+        branching = [row for rows in self.found.values() for row in rows if row.note == BRANCHES]
         found = []
         for leaks, best in sorted(others.items()):
-            alike = [*self.base.values(), *(self.branching if leaks else ())]
+            alike = [*self.base.values(), *(branching if leaks else ())]
             own = (row.body if best.counts == "body" else row.call for row in alike)
             if ours := min(filter(None, own), default=None):
                 what = f"that {leaks}" if leaks else "that leaks nothing"
@@ -240,7 +238,7 @@ def row_of(made: kernel.Kernel) -> Row:
         bytes=made.size,
         stack=made.verdict.stack,
         proved=made.verdict.proved,
-        note="branches on signs, in arms of equal time" if made.verdict.others else "",
+        note=BRANCHES if made.verdict.others else "",
     )
 
 
