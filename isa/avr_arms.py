@@ -111,8 +111,7 @@ class Arm(InRegisters):
 
     def go_on(self, steps: Iterable[Step]) -> None:
         """The steps after e'."""
-        if self.early and self.half <= self.both:
-            self.form_d()
+        self.form_d_early()
         for step in steps:
             self.step(step)
 

@@ -166,9 +166,13 @@ class Signed(abc.ABC):
     # ---- d and e --------------------------------------------------------------------------------------------------
 
     def form_e(self) -> None:
-        """e'; d' too if H is to come, and there are registers for both."""
+        """e', and d' if it is formed early, too."""
         self.of_e.put(self.b_subtracted())
         self.e_formed()
+        self.form_d_early()
+
+    def form_d_early(self) -> None:
+        """d' beside e', if H is to come and there are registers for both."""
         if self.early and self.half <= self.both:
             self.form_d()
 
