@@ -26,7 +26,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sqgen.errors import UserError
-from sqgen.methods import Parameter, Values
+from sqgen.methods import REGISTERS, Parameter, Values
 from sqgen.plan import Block, Difference, Part, Plan, Recombine, Slice, Step
 
 TITLE = "subtractive Karatsuba"
@@ -87,6 +87,7 @@ PARAMETERS = (
         "branch-free",
         choices=("branch-free", "branched", "everywhere"),
     ),
+    REGISTERS,
 )
 
 
@@ -213,6 +214,7 @@ def plan(n: int, levels: int, values: Values, signs: str, *, function: bool = Fa
     if function and in_place and n > IN_ARMS:
         signs = "branch-free"
     own = {"levels": str(levels), "signs": signs}
-    text = tuple((key, own.get(key) or values.text(key)) for key in values.names())
+    names = (name for name in values.names() if name != REGISTERS.name)  # they are looked for in the whole
+    text = tuple((name, own.get(name) or values.text(name)) for name in names)
     steps = level(Slice("a", 0, n), Slice("b", 0, n), levels, values, signs, function=function)
     return Plan("mul", n, "karatsuba", text, tuple(steps))

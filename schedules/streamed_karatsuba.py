@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from random import Random
 
-from sqgen.methods import Parameter, Values
+from sqgen.methods import REGISTERS, Parameter, Values
 from sqgen.plan import Block, Difference, Part, Plan, Recombine, Slice, Step
 
 from . import sweeps
@@ -50,6 +50,7 @@ PARAMETERS = (
     *(of_half(parameter, "", "L") for parameter in sweeps.PARAMETERS),
     *(of_half(parameter, OF_H, "H") for parameter in sweeps.PARAMETERS),
     *(of_half(parameter, OF_M, "M") for parameter in sweeps.PARAMETERS),
+    REGISTERS,
 )
 
 

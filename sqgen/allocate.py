@@ -13,22 +13,28 @@ from types import MappingProxyType
 
 from .code import Function, Op, Virtual
 from .forked import best_places
+from .looking import EVERYWHERE, Looking
 from .placing import Placed, Task, arrivals
 from .replay import buffer_of
 from .residence import Residence, residences
 
 
 def allocate_all(
-    functions: Sequence[Function], prices: Mapping[str, float], pairs: Mapping[str, str], *, grouped: bool = False
+    functions: Sequence[Function],
+    prices: Mapping[str, float],
+    pairs: Mapping[str, str],
+    *,
+    grouped: bool = False,
+    far: Looking = EVERYWHERE,
 ) -> list[Function]:
     """All functions of a kernel: what is called stands after its callers, and chooses the registers between them.
 
-    `grouped`: loads that follow each other take less time than loads that do not.
+    `grouped`: loads that follow each other take less time than loads that do not.  `far`: how far is looked.
     """
     chosen: dict[str, str] = {}
     done: list[Function] = []
     for function in reversed(functions):
-        done.append(allocate(function, prices, pairs, chosen, grouped=grouped))
+        done.append(allocate(function, prices, pairs, chosen, grouped=grouped, far=far))
         chosen |= places(done[-1])
     return done[::-1]
 
@@ -55,6 +61,7 @@ def allocate(
     chosen: Mapping[str, str] | None = None,
     *,
     grouped: bool = False,
+    far: Looking = EVERYWHERE,
 ) -> Function:
     """The function with a register in place of each variable, loads inserted for what has a home in memory.
 
@@ -63,8 +70,8 @@ def allocate(
     PressureError.
     """
     placed = [
-        (best_places(Task.of(way, prices, pairs, chosen or {}), way), way)
-        for way in residences(function, grouped=grouped)
+        (best_places(replace(Task.of(way, prices, pairs, chosen or {}), width=far.width), way), way)
+        for way in residences(function, grouped=grouped, weights=far.weights)
     ]
     best, found = min(placed, key=lambda each: each[0].cost)
     return emit(function, found, best, arrivals(found, chosen or {}))

@@ -17,7 +17,6 @@ from .residence import NEVER
 if TYPE_CHECKING:
     from .placing import Task
 
-WIDTH = 16  # states that are followed
 HORIZON = 200  # half operations: what is later than that is not looked at
 ALONE = 200  # half operations of a register that is alone in its pair, as bad as a cycle
 
@@ -48,7 +47,7 @@ class State(NamedTuple):
     last: Step | None = None
 
 
-def search(task: Task, allowed: Set[int], width: int = WIDTH) -> tuple[list[int], list[Move]] | None:
+def search(task: Task, allowed: Set[int]) -> tuple[list[int], list[Move]] | None:
     """The register of each stay at its birth, and the moves, in the registers that are `allowed`.
 
     None if none of the ways that were followed goes on to the end.
@@ -67,7 +66,7 @@ def search(task: Task, allowed: Set[int], width: int = WIDTH) -> tuple[list[int]
                 continue
             for after in ways(task, state, now, stay, gaps):
                 rank(ranked, after, birth, gaps)
-        states = [state for _, state in sorted(ranked.values(), key=operator.itemgetter(0))[:width]]
+        states = [state for _, state in sorted(ranked.values(), key=operator.itemgetter(0))[: task.width]]
     return replay(task, slots, min(states, key=lambda state: state.cost).last) if states else None
 
 

@@ -12,6 +12,7 @@ from .code import Code, Function, Label, Op, check_flags
 from .encode import EncodeError, Instr, assemble
 from .errors import Exit, UserError
 from .idioms import Idioms, idioms
+from .looking import looking
 from .plan import Plan, Run
 from .residence import PressureError
 from .table import Core, Isa
@@ -76,7 +77,11 @@ def compile_plan(
     code = without(rules.lower(plan, isa, core, reserve), reserve)
     try:
         allocated = allocate.allocate_all(
-            code.functions, frame.prices(isa, goal, core), isa.pairs(), grouped=isa.chained(core)
+            code.functions,
+            frame.prices(isa, goal, core),
+            isa.pairs(),
+            grouped=isa.chained(core),
+            far=looking(plan),
         )
     except PressureError as error:
         raise PressureError(f"{error}; choose {remedy(plan)} or a smaller size", Exit.LIMITS) from None

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import operator
 from dataclasses import replace
 
-from . import answers, attempts, kernel, methods, tune
+from . import answers, attempts, hints, kernel, methods, tune
 from .attempts import TIMES
 from .errors import UserError
+from .methods import REGISTERS
 from .progress import Bar
 from .search import Job, search, seconds
 from .spec import Spec
@@ -61,7 +63,8 @@ def by_chance(asked: Spec, name: str, until: float, bar: Bar) -> Spec | None:
 
 
 def in_order(asked: Spec, name: str, until: float, bar: Bar) -> Spec | None:
-    """The best of the method's points, or one parameter after the other; once the time is up nothing is tried."""
+    """The best of the method's points, or one parameter after the other, and then of ways to look for registers; once
+    the time is up nothing is tried."""
     what = asked.contract
 
     def price(given: tune.Given) -> int:
@@ -74,7 +77,11 @@ def in_order(asked: Spec, name: str, until: float, bar: Bar) -> Spec | None:
             return tune.NEVER
         return kernel.rank(asked, found)[0]
 
-    cycles, given = tune.tuned(what.limbs, name, tune.EMPTY, price)
+    best = tune.tuned(what.limbs, name, tune.EMPTY, price)
+    if REGISTERS in methods.method(name).PARAMETERS:
+        wider = ({**best[1], REGISTERS.name: way} for way in hints.ways())
+        best = min([best, *((price(given), given) for given in wider)], key=operator.itemgetter(0))
+    cycles, given = best
     return answered(asked, name, dict(given)) if cycles < tune.NEVER else None
 
 

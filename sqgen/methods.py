@@ -42,6 +42,15 @@ class Parameter:
         return self.default if isinstance(self.default, str) else self.default(limbs)
 
 
+REGISTERS = Parameter(  # of methods whose kernels need nearly all of them; read by `looking`
+    "registers",
+    "how they are looked for: how much nearer the next use may be of what leaves, if it need not be stored, and how"
+    " many ways are followed, as in 1.2,10",
+    "",
+    text=True,
+)
+
+
 @dataclass(frozen=True)
 class Values:
     """Checked parameter values of one plan."""

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from . import beam
 from .code import CodeError
+from .looking import EVERYWHERE
 from .residence import NEVER, Residence
 
 
@@ -40,6 +41,7 @@ class Task:
     fixed: Mapping[int, int]  # stay -> register, for those that have their place
     entry: Mapping[int, int] = field(default_factory=dict)  # of those with which another way begins
     still: frozenset[int] = frozenset()  # deaths of those that are not moved
+    width: int = EVERYWHERE.width  # ways that are followed
 
     @staticmethod
     def of(
@@ -123,11 +125,11 @@ class Placed(NamedTuple):
         return self.broken + self.saves + len(self.moves)
 
 
-def best_place(task: Task, width: int = beam.WIDTH) -> Placed:
+def best_place(task: Task) -> Placed:
     """A place for each stay, with as many saved registers as pay.
 
-    First come, first served says which registers may do; then a search of that `width` looks further, as long as it
-    may gain something.
+    First come, first served says which registers may do; then a search of the task's width looks further, as
+    long as it may gain something.
     """
     best = place(task)
     if task.fixed:
@@ -138,7 +140,7 @@ def best_place(task: Task, width: int = beam.WIDTH) -> Placed:
     best = min(tried, key=lambda placed: placed.cost)
     used = dict.fromkeys((each.saves, frozenset(each.where)) for each in tried)
     for saves, registers in sorted(used, key=operator.itemgetter(0)):
-        if saves < best.cost and (found := beam.search(task, registers, width)):
+        if saves < best.cost and (found := beam.search(task, registers)):
             best = min(best, counted(task, *found), key=lambda placed: placed.cost)
     return best
 

@@ -15,10 +15,9 @@ from collections.abc import Sequence
 
 from .code import Arg, Function, Op
 from .evict import NEVER, Eviction, PressureError, Residence, Stay
+from .looking import EVERYWHERE
 
 __all__ = ["NEVER", "PressureError", "Residence", "Stay", "residence", "residences", "traffic"]
-
-SAVED = (2, 1.2)  # how much nearer the next use may be of what is evicted at half the price: both are tried
 
 
 def residence(function: Function, *, grouped: bool = False) -> Residence:
@@ -26,9 +25,11 @@ def residence(function: Function, *, grouped: bool = False) -> Residence:
     return residences(function, grouped=grouped)[0]
 
 
-def residences(function: Function, *, grouped: bool = False) -> list[Residence]:
-    """Ways with the fewest loads and stores that were found; with loads in groups where registers are free, if
-    `grouped`.  Raises PressureError.
+def residences(
+    function: Function, *, grouped: bool = False, weights: Sequence[float] = EVERYWHERE.weights
+) -> list[Residence]:
+    """Ways with the fewest loads and stores that were found, by each of the `weights` (`looking`), or all there are if
+    these find none; with loads in groups where registers are free, if `grouped`.  Raises PressureError.
 
     Registers that the function lends after, or at, the last load from a buffer are there from then on.  There is a
     frame only if the limbs do not fit without: its pointer is two registers for them then.
@@ -38,28 +39,32 @@ def residences(function: Function, *, grouped: bool = False) -> list[Residence]:
     for lodging in (False, True) if "nearby" in marks else (False,):
         if marks & {"spill", "spill_early"}:
             with contextlib.suppress(PressureError):
-                found += _ways(function, framed=False, grouped=grouped, lodging=lodging)
+                found += _ways(function, weights, framed=False, grouped=grouped, lodging=lodging)
         if not found or "spill_early" in marks:
-            found += _ways(function, framed=True, grouped=grouped, lodging=lodging)
+            found += _ways(function, weights, framed=True, grouped=grouped, lodging=lodging)
     found = [way for way in found if alike(function, way)] or found
     least = min(map(traffic, found))
     found = [way for way in found if traffic(way) == least]
     return [way for index, way in enumerate(found) if all(way.stays != other.stays for other in found[:index])]
 
 
-def _ways(function: Function, *, framed: bool, grouped: bool, lodging: bool) -> list[Residence]:
-    """By each of `SAVED` that finds registers enough; `lodging`: what has a home far away may wait nearby.  Raises
+def _ways(
+    function: Function, weights: Sequence[float], *, framed: bool, grouped: bool, lodging: bool
+) -> list[Residence]:
+    """By each of the weights that finds registers enough; `lodging`: what has a home far away may wait nearby.  Raises
     PressureError if none does."""
     found: list[Residence] = []
     failures: list[PressureError] = []
-    for saved in SAVED:
+    for saved in weights:
         try:
             found.append(_lending(function, saved, framed=framed, grouped=grouped, lodging=lodging))
         except PressureError as error:
             failures.append(error)
-    if not found:
+    if found:
+        return found
+    if set(weights) >= set(EVERYWHERE.weights):
         raise failures[0]
-    return found
+    return _ways(function, EVERYWHERE.weights, framed=framed, grouped=grouped, lodging=lodging)
 
 
 def alike(function: Function, found: Residence) -> bool:

@@ -112,7 +112,7 @@ class Job:
             cycles, task = self.task(given)
         except UserError:
             return math.inf
-        return cycles + best_place(task, NARROW).cost
+        return cycles + best_place(replace(task, width=NARROW)).cost
 
     def parameters(self, starts: Sequence[Given], budget: Budget, seed: object) -> list[Given]:
         """The best parameters found, the best first."""

@@ -1,0 +1,69 @@
+"""How registers are best looked for, found by trying, for answers whose method takes that as a parameter (`looking`).
+
+Run by `make answers`, after the parameters themselves are found.  Of the ways that give the fewest cycles the one that
+takes the least time is kept, also where looking everywhere gives no more: a normal run then takes half as long.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import click
+from rich.progress import track
+
+from . import answers, methods, tune, workers
+from .contract import OPS
+from .methods import REGISTERS
+from .record import save
+from .tables import isa
+
+LONG = 19  # limbs from which on it is worth a parameter: below that, looking everywhere takes no time
+WEIGHTS = ("2", "1.2", "3", "1.5")
+WIDTHS = (2, 3, 4, 6, 7, 8, 10, 12, 14, 16, 20)
+Job = tuple[str, str, str, int]  # instruction set, method, operation, limbs
+
+
+def ways() -> Iterator[str]:
+    """All that are tried, the fastest first."""
+    return (f"{weight},{width}" for width in WIDTHS for weight in WEIGHTS)
+
+
+def better(job: Job, row: answers.Row) -> answers.Row:
+    """The row with the way that gives the fewest cycles of the body."""
+    name, method, op, limbs = job
+    which, given = isa(name), answers.given(row)
+    best = min(ways(), key=lambda way: tune.body(which, op, limbs, method, {**given, REGISTERS.name: way}))
+    return tune.row(which, op, limbs, method, {**given, REGISTERS.name: best})
+
+
+def found(job: Job) -> list[answers.Row]:
+    """All rows of a size."""
+    name, method, op, limbs = job
+    which = isa(name)
+    return [better(job, row) for row in answers.rows(which, method, op, limbs * which.limb_bits)]
+
+
+@click.command()
+@click.option("--isa", "name", required=True, help="Instruction set.")
+@click.option("--least", default=0, help="Smallest size in bits.")
+@click.option("--most", default=1024, show_default=True, help="Largest size in bits.")
+def main(name: str, least: int, most: int) -> None:
+    """Try all ways, and write the answers' file."""
+    which = isa(name)
+    jobs = [
+        (name, method, op, bits // which.limb_bits)
+        for op in OPS
+        for method in methods.names(op)
+        if REGISTERS in methods.method(method).PARAMETERS
+        for bits in answers.table(which, method, op)
+        if max(least, LONG * which.limb_bits) <= bits <= most
+    ]
+    with workers.pool() as pool:
+        for job, rows in zip(jobs, track(pool.map(found, jobs), total=len(jobs), description=name), strict=True):
+            _, method, op, limbs = job
+            save(which, method, op, {limbs * which.limb_bits: rows})
+    click.echo(f"wrote {answers.path(which)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,105 @@
+"""How registers are looked for: as an answer says, which gives the fewest cycles of all ways that were tried."""
+
+from __future__ import annotations
+
+import pytest
+from click.testing import CliRunner
+from conftest import avr
+
+from sqgen import answers, forked, hints, methods, residence, tune, workers
+from sqgen.code import Function
+from sqgen.errors import UserError
+from sqgen.evict import PressureError
+from sqgen.idioms import idioms
+from sqgen.looking import EVERYWHERE, Looking, looking
+from sqgen.methods import REGISTERS
+from sqgen.plan import Plan
+
+NESTED = {"levels": "2", "parts": "nested"}
+
+
+def plan(**more: str) -> Plan:
+    return methods.plan("mul", 24, "karatsuba", {**NESTED, **more})
+
+
+def test_a_plan_says_how_far_to_look_or_nothing() -> None:
+    assert looking(plan()) == EVERYWHERE
+    assert looking(plan(registers="1.2,10")) == Looking((1.2,), 10)
+    assert looking(methods.plan("sqr", 8, "sbd", {})) == EVERYWHERE
+
+
+@pytest.mark.parametrize("text", ["2", "0,4", "2,0", "2,100", "2.25,4", "2,4,6", "a,4", "10,4", " 2,4"])
+def test_what_is_no_weight_and_width_is_refused(text: str) -> None:
+    with pytest.raises(UserError, match=r"'registers' is a weight from 1 to .*, as in 1.2,10, not"):
+        looking(plan(registers=text))
+
+
+def test_weights_that_find_no_registers_leave_it_to_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    (function, *_) = hinted_functions()
+    usual = residence.residences(function)
+    lending = residence._lending
+
+    def refusing(which: Function, saved: float, **how: bool) -> residence.Residence:
+        if saved == 3:
+            raise PressureError("no")
+        return lending(which, saved, **how)
+
+    monkeypatch.setattr(residence, "_lending", refusing)
+    assert [way.stays for way in residence.residences(function, weights=(3,))] == [way.stays for way in usual]
+
+
+def hinted_functions() -> tuple[Function, ...]:
+    """Those of a product before their registers are given out."""
+    return idioms(avr()).lower(plan(), avr(), avr().core("atmega128")).functions
+
+
+def test_a_narrow_beam_is_no_wider_than_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    widths = set()
+    best = forked.best_places
+
+    def noting(task, found):  # type: ignore[no-untyped-def]
+        widths.add(task.width)
+        return best(task, found)
+
+    monkeypatch.setattr("sqgen.allocate.best_places", noting)
+    assert tune.body(avr(), "mul", 24, "karatsuba", {**NESTED, "registers": "2,3"})
+    assert widths == {3}
+
+
+def test_the_best_way_is_found_and_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hints, "WEIGHTS", ("2", "1.2"))
+    monkeypatch.setattr(hints, "WIDTHS", (2, 3))
+    saved: dict[str, object] = {}
+
+    def save(which: object, method: str, op: str, rows: object) -> None:
+        saved[f"{method} {op}"] = rows
+
+    monkeypatch.setattr(hints, "save", save)
+    monkeypatch.setattr(workers, "pool", InOneProcess)
+    run = CliRunner().invoke(hints.main, ["--isa", "avr", "--least", "192", "--most", "192"], catch_exceptions=False)
+    assert run.exit_code == 0
+    (row,) = saved["karatsuba mul"][192]  # type: ignore[index]
+    costs = {way: tune.body(avr(), "mul", 24, "karatsuba", {**NESTED, REGISTERS.name: way}) for way in hints.ways()}
+    assert row[REGISTERS.name] == min(costs, key=lambda way: costs[way]) and row[answers.BODY] == min(costs.values())
+    assert min(costs.values()) < tune.body(avr(), "mul", 24, "karatsuba", NESTED)
+
+
+class InOneProcess:
+    """A pool without processes, which would not see what a test has changed."""
+
+    def __enter__(self) -> InOneProcess:
+        return self
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def map(self, work, jobs):  # type: ignore[no-untyped-def]
+        return map(work, jobs)
+
+
+def test_all_long_answers_of_methods_that_can_say_it_do() -> None:
+    for op in ("sqr", "mul"):
+        for name in methods.names(op):
+            if REGISTERS in methods.method(name).PARAMETERS:
+                table = answers.table(avr(), name, op)
+                rows = [row for bits, rows in table.items() for row in rows if bits >= hints.LONG * 8]
+                assert rows and all(REGISTERS.name in row for row in rows)
