@@ -13,6 +13,7 @@ from sqgen.code import Code, Op
 from sqgen.plan import Plan
 from sqgen.table import Core, Isa
 
+from . import avr_loops, avr_rows
 from .avr_address import address
 from .avr_parts import Module
 from .avr_wipe import wipe
@@ -39,12 +40,15 @@ FLASH = {  # KBytes by the parts' data sheets, an XMEGA's boot section with it
 
 def lower(plan: Plan, isa: Isa, core: Core, reserve: Sequence[str] = ()) -> Code:
     """The plan as functions on virtual registers, the entry first."""
+    if plan.loops and not any(plan.parts()):
+        lowered = avr_loops.lower if plan.by_columns else avr_rows.lower
+        return lowered(plan, isa, reserve)
     return Module(isa, reserve).code(plan)
 
 
 def forms(plan: Plan, core: Core) -> bool:
-    """Whether these idioms know all steps of a plan: all but loops over rows, and levels upon levels in place."""
-    return dict(plan.parameters).get("parts") != "whole" and not plan.loops
+    """Whether these idioms know all steps of a plan: all but parts in loops, and levels upon levels in place."""
+    return dict(plan.parameters).get("parts") != "whole" and not (plan.loops and any(plan.parts()))
 
 
 def preferred(op: str, limbs: int, core: Core) -> list[tuple[str, dict[str, str]]]:

@@ -28,6 +28,11 @@ PARAMETERS = ()
 ROWS = 4  # rows of a block, and limbs of the other operand in each turn
 
 
+def compact(n: int) -> list[dict[str, str]]:
+    """All that there is."""
+    return [{}]
+
+
 def steps(op: str, n: int, values: Values) -> Iterator[Step]:
     """The plan for n limbs."""
     yield from triangle(n) if op == "sqr" else rhombus(n)

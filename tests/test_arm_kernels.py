@@ -278,8 +278,8 @@ def test_the_goal_of_size_at_1024_bits_is_reached() -> None:
 
 
 def test_loops_are_refused_on_an_instruction_set_that_has_none() -> None:
-    with pytest.raises(UserError, match="'row-loops' is made of loops that sqgen cannot form on avr; take "):
-        kernel_module.make(spec("avr", 64, method="row-loops"))
+    with pytest.raises(UserError, match="'row-loops' is made of loops that sqgen cannot form on msp430; take "):
+        kernel_module.make(spec("msp430", 64, method="row-loops"))
 
 
 @pytest.mark.simulator

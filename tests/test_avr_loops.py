@@ -1,0 +1,75 @@
+"""Code in loops on AVR: as small as it says, right for all numbers of limbs, chosen where few bytes are asked for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from sqgen import check, kernel
+from sqgen.errors import Exit, UserError
+from sqgen.forward_proof import prove_forward
+from sqgen.interpret import call, operands
+from sqgen.kernel import Kernel
+from sqgen.spec import spec
+
+FAR = 6  # bytes more: each of three pointers is moved by two instructions, not one
+METHODS = ("column-loops", "row-loops")
+
+
+def made(op: str, bits: int, method: str, **more: Any) -> Kernel:
+    return kernel.make(spec("avr", bits, op=op, method=method, **more))
+
+
+@pytest.mark.parametrize(("op", "most"), [("mul", 100), ("sqr", 130)])
+def test_columns_in_loops_do_not_grow_with_the_number_of_limbs(op: str, most: int) -> None:
+    sizes = {made(op, bits, "column-loops").size for bits in (16, 72, 256, 512)}
+    assert len(sizes) == 1 and max(sizes) <= most
+
+
+@pytest.mark.parametrize(("op", "most"), [("mul", 280), ("sqr", 410)])
+def test_rows_in_loops_grow_by_what_moves_a_pointer_far_alone(op: str, most: int) -> None:
+    sizes = [made(op, bits, "row-loops").size for bits in (64, 256, 512)]
+    assert sizes == sorted(sizes) and sizes[-1] - sizes[0] <= FAR and sizes[-1] <= most
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("op", ["sqr", "mul"])
+@pytest.mark.parametrize("limbs", [*range(2, 20), 31, 64, 65])
+def test_loops_are_right_for_every_number_of_limbs_that_is_left_over(op: str, limbs: int, method: str) -> None:
+    made_so = made(op, 8 * limbs, method)
+    what = made_so.compiled.image, made_so.spec.contract, made_so.spec.core
+    for values in operands(made_so.spec.contract, 12):
+        assert call(*what, values) == values[0] * values[-1]
+    if limbs < 10:
+        assert prove_forward(*what).proved
+
+
+@pytest.mark.simulator
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(
+    ("op", "bits"), [("sqr", 16), ("mul", 24), ("sqr", 120), ("mul", 136), ("sqr", 256), ("mul", 1024)]
+)
+def test_a_simulator_sees_loops_as_the_model_does(op: str, bits: int, method: str) -> None:
+    made_so = made(op, bits, method)
+    report = check.run(made_so.compiled.image, made_so.spec.contract, made_so.spec.core, runs=8)
+    assert (report.paths, report.stack) == (1, made_so.verdict.stack)
+
+
+@pytest.mark.parametrize("op", ["sqr", "mul"])
+def test_few_bytes_are_in_loops_and_what_is_balanced_not_in_the_slowest(op: str) -> None:
+    least, balanced, fastest = (
+        kernel.make(spec("avr", 256, op=op, goal=goal)) for goal in ("size", "balanced", "speed")
+    )
+    assert least.compiled.plan.method == "column-loops"
+    assert balanced.compiled.plan.method == "row-loops" and balanced.price.call < 1.8 * fastest.price.call
+    limited = kernel.make(spec("avr", 256, op=op, max_bytes=least.size))
+    assert limited.sha256 == least.sha256
+
+
+def test_loops_leave_registers_alone_or_say_that_they_cannot() -> None:
+    left = made("mul", 64, "row-loops", reserve=("r11", "r12"))
+    assert not {"r11", "r12"} & {*left.compiled.written}
+    with pytest.raises(UserError, match="'row-loops' cannot leave r28 alone") as caught:
+        made("mul", 64, "row-loops", reserve=("r28",))
+    assert caught.value.code == Exit.LIMITS
