@@ -47,8 +47,11 @@ def lower(plan: Plan, isa: Isa, core: Core, reserve: Sequence[str] = ()) -> Code
 
 
 def forms(plan: Plan, core: Core) -> bool:
-    """Whether these idioms know all steps of a plan: all but parts in loops, and levels upon levels in place."""
-    return dict(plan.parameters).get("parts") != "whole" and not (plan.loops and any(plan.parts()))
+    """Whether these idioms know all steps of a plan: all but parts in loops that are not called, or are columns, and
+    levels upon levels in place."""
+    looped = [part for part in plan.parts() if part.plan.loops]
+    callable_ones = all(part.called and not part.plan.by_columns and forms(part.plan, core) for part in looped)
+    return dict(plan.parameters).get("parts") != "whole" and callable_ones
 
 
 def preferred(op: str, limbs: int, core: Core) -> list[tuple[str, dict[str, str]]]:

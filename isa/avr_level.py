@@ -29,6 +29,8 @@ def whole_turns(step: Recombine, plan: Plan) -> bool:
 
 def left(plan: Plan) -> int | None:
     """The limb of the result at which a function that forms a plan leaves its pointer, None if that is not settled."""
+    if plan.loops and not any(plan.parts()):
+        return None
     last = next((step for step in plan.steps if isinstance(step, Recombine)), None)
     if any(part.called for part in plan.parts()):
         return 2 * last.half if last and last.half <= REACHED and not whole_turns(last, plan) else None

@@ -15,6 +15,7 @@ from sqgen.errors import UserError
 from sqgen.plan import Block, Difference, Load, Part, Plan, Recombine, Slice
 from sqgen.table import Isa
 
+from . import avr_rows
 from .avr_address import stack_pointer_to
 from .avr_arms import InArms
 from .avr_karatsuba import COUNTER, Buffer, Source, limbs_of, resident_difference
@@ -106,6 +107,11 @@ class Module:
         """The function that forms a part."""
         if plan.key not in self.names:
             self.names[plan.key] = Label(f"{plan.op}{plan.limbs * self.isa.limb_bits}")
+            if plan.loops and not any(plan.parts()):
+                self.given[self.names[plan.key].name] = 0
+                ops = tuple(avr_rows.called(plan, self.isa, self.reserve))
+                self.functions.append(Function(self.names[plan.key].name, ops, ()))
+                return self.names[plan.key]
             build = Builder(self.isa)
             given = self.body(build, plan)
             self.given[self.names[plan.key].name] = len(given)

@@ -21,7 +21,7 @@ from __future__ import annotations
 import abc
 from collections.abc import Sequence
 
-from sqgen.code import Code
+from sqgen.code import Code, Op
 from sqgen.plan import Plan
 from sqgen.table import Isa
 
@@ -36,7 +36,26 @@ NAMES = ("count", "blocks", "y", "m", "zero", "w0", "w1", "w2", "w3", "a0", "a1"
 
 def lower(plan: Plan, isa: Isa, reserve: Sequence[str]) -> Code:
     """The plan's blocks of rows as loops, in one function on registers."""
-    return (Square if plan.op == "sqr" else Product)(isa, plan.limbs, reserve).code()
+    rows = formed(plan, isa, reserve)
+    rows.enter(dict(zip((RESULT, ROW, WALKER), range(1 + len(plan.operands)), strict=False)))
+    rows.all()
+    return rows.code()
+
+
+def called(plan: Plan, isa: Isa, reserve: Sequence[str]) -> list[Op]:
+    """The same as a function that other ones call, which finds the plan's pointers set: rows and what walks by them are
+    the same to it."""
+    rows = formed(plan, isa, reserve)
+    if rows.kept:
+        rows.do("movw", rows.kept[0], POINTERS[RESULT][0])
+    rows.all()
+    rows.do("ret")
+    return rows.build.ops
+
+
+def formed(plan: Plan, isa: Isa, reserve: Sequence[str]) -> Rows:
+    """What forms the plan's product."""
+    return (Square if plan.op == "sqr" else Product)(isa, plan.limbs, reserve)
 
 
 class Rows(Writer, abc.ABC):
@@ -52,13 +71,14 @@ class Rows(Writer, abc.ABC):
         at = registers(NAMES, reserve, (*self.parked, *self.kept))
         self.count, self.left, self.limb, self.before, self.zero = (at[name] for name in NAMES[: -2 * ROWS])
         self.words, self.factors = ([at[f"{kind}{row}"] for row in range(ROWS)] for kind in "wa")
-        self.all()
 
-    kept: tuple[str, ...] = ()  # registers that are in use for something else
+    kept: tuple[
+        str, ...
+    ] = ()  # the pair, if any, that holds where the result is, or a block of it: its argument at first
 
     @abc.abstractmethod
     def all(self) -> None:
-        """All of it."""
+        """All of it, the pointers set."""
 
     def zeros(self) -> None:
         """The lower half of the result, which the sum begins with."""
@@ -150,7 +170,6 @@ class Product(Rows):
     parked = ("r24", "r25")
 
     def all(self) -> None:
-        self.enter({RESULT: 0, ROW: 1, WALKER: 2})
         self.zeros()
         left = [rows for rows in (2, 1) if self.rest & rows]
         if self.blocks:
@@ -190,7 +209,6 @@ class Square(Rows):
     kept = ("r24", "r25")
 
     def all(self) -> None:
-        self.enter({RESULT: 0, ROW: 1})
         self.zeros()
         if self.blocks:
             self.build.heading("blocks of four rows: their own triangle, then the walk")

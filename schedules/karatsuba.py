@@ -50,6 +50,7 @@ IN_ONE = {"calls": 0, "inline": 1, "rows": 1, "nested": 2}  # innermost levels t
 LEAF = 16  # limbs of a part, at most, where nothing is said of levels
 IN_PLACE = 24  # limbs of a part, at most, that is likely to be the best in place
 IN_ARMS = 18  # limbs of a part, at most, that can be formed in place in arms
+LOOPED = 8  # limbs of a part in loops, at least
 NESTED = 32  # the same for two levels, and the most that registers and displacements allow
 
 
@@ -69,7 +70,7 @@ PARAMETERS = (
         "leaf",
         "the method of the innermost products",
         "product-scanning",
-        choices=("product-scanning", "hybrid", "operand-caching", "row-blocks"),
+        choices=("product-scanning", "hybrid", "operand-caching", "row-blocks", "row-loops"),
     ),
     Parameter(
         "parts",
@@ -92,13 +93,14 @@ PARAMETERS = (
 
 
 def compact(n: int) -> list[dict[str, str]]:
-    """Calls and loops, with all levels that leave parts of some size."""
-    return [
+    """Calls and loops, with all levels that leave parts of some size; parts that are loops, too."""
+    own = [
         {"levels": str(levels), "parts": "calls", "recombine": "looped", "turn": turn}
         for levels in range(1, 6)
         if n >> levels >= 4
         for turn in "248"
     ]
+    return own + [{"leaf": "row-loops", **way} for way in own if n >> int(way["levels"]) >= LOOPED]
 
 
 def points(n: int) -> list[dict[str, str]]:

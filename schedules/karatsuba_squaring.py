@@ -34,7 +34,7 @@ PARAMETERS = (
         "leaf",
         "the method of the innermost squares",
         "sweeps",
-        choices=("sweeps", "streamed-karatsuba", "sbd", "product-scanning", "lazy-doubling", "row-blocks"),
+        choices=("sweeps", "streamed-karatsuba", "sbd", "product-scanning", "lazy-doubling", "row-blocks", "row-loops"),
     ),
     Parameter(
         "parts",
@@ -53,6 +53,7 @@ IN_ONE = {"calls": 0, "inline": 1, "nested": 2, "shared": 1}  # innermost levels
 STREAMED = range(20, 45)  # limbs of a part that streamed-karatsuba may be the best for
 SWEPT = 21  # limbs of a part, at most, that sweeps are likely to be better for
 THIRDS = (3, 6)  # limbs of a whole piece that three parts are better for than two
+LOOPED = 8  # limbs of a part in loops, at least
 SHARED = 8  # limbs of a square that a function has in registers, operand and result
 
 
@@ -84,14 +85,17 @@ def likely(n: int) -> dict[str, str]:
 
 
 def compact(n: int) -> list[dict[str, str]]:
-    """Loops, with all levels that leave parts of some size; as functions on registers where these suffice."""
-    return [
+    """Loops, with all levels that leave parts of some size; as functions on registers where these suffice, or as loops
+    themselves."""
+    own = [
         {"levels": str(levels), "parts": parts, "recombine": "looped", "turn": turn}
         for levels in range(1, 6)
         if n >> levels >= 4
         for parts, turns in (("shared", "248" if -(-n >> levels) <= SHARED else ""), ("calls", "24"))
         for turn in turns
     ]
+    called = [way for way in own if way["parts"] == "calls" and n >> int(way["levels"]) >= LOOPED]
+    return own + [{"leaf": "row-loops", **way} for way in called]
 
 
 def steps(op: str, n: int, values: Values) -> Iterator[Step]:

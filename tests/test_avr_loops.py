@@ -6,11 +6,13 @@ from typing import Any
 
 import pytest
 
-from sqgen import check, kernel
+from sqgen import check, kernel, methods
 from sqgen.errors import Exit, UserError
 from sqgen.forward_proof import prove_forward
+from sqgen.idioms import idioms
 from sqgen.interpret import call, operands
 from sqgen.kernel import Kernel
+from sqgen.plan import Part, Plan, Slice
 from sqgen.spec import spec
 
 FAR = 6  # bytes more: each of three pointers is moved by two instructions, not one
@@ -73,3 +75,38 @@ def test_loops_leave_registers_alone_or_say_that_they_cannot() -> None:
     with pytest.raises(UserError, match="'row-loops' cannot leave r28 alone") as caught:
         made("mul", 64, "row-loops", reserve=("r28",))
     assert caught.value.code == Exit.LIMITS
+
+
+@pytest.mark.parametrize(("op", "method"), [("mul", "karatsuba"), ("sqr", "karatsuba-squaring")])
+@pytest.mark.parametrize(
+    ("limbs", "levels", "recombine"), [(16, 1, "looped"), (17, 1, "unrolled"), (40, 2, "looped"), (64, 1, "looped")]
+)
+def test_karatsubas_method_calls_parts_in_loops(op: str, method: str, limbs: int, levels: int, recombine: str) -> None:
+    ways = {"leaf": "row-loops", "levels": str(levels), "parts": "calls", "recombine": recombine, "turn": "2"}
+    made_so = made(op, 8 * limbs, method, parameters=ways)
+    what = made_so.compiled.image, made_so.spec.contract, made_so.spec.core
+    for values in operands(made_so.spec.contract, 12):
+        assert call(*what, values) == values[0] * values[-1]
+    if limbs < 20:
+        assert prove_forward(*what).proved
+
+
+@pytest.mark.simulator
+@pytest.mark.parametrize(("op", "method"), [("mul", "karatsuba"), ("sqr", "karatsuba-squaring")])
+def test_a_simulator_sees_calls_of_loops_as_the_model_does(op: str, method: str) -> None:
+    ways = {"leaf": "row-loops", "levels": "2", "parts": "calls", "recombine": "looped", "turn": "2"}
+    made_so = made(op, 512, method, parameters=ways)
+    report = check.run(made_so.compiled.image, made_so.spec.contract, made_so.spec.core, runs=8)
+    assert (report.paths, report.stack) == (1, made_so.verdict.stack)
+    assert made_so.size < made(op, 512, "auto").size / 4
+
+
+@pytest.mark.parametrize(
+    ("method", "called", "known"),
+    [("row-loops", True, True), ("row-loops", False, False), ("column-loops", True, False)],
+)
+def test_parts_in_loops_are_rows_and_are_called(method: str, called: bool, known: bool) -> None:
+    part = Part(methods.plan("mul", 8, method, {}), Slice("r", 0, 16), Slice("a", 0, 8), Slice("b", 0, 8), called)
+    whole = Plan("mul", 16, "karatsuba", (), (part,))
+    isa = spec("avr", 128).contract.isa
+    assert idioms(isa).forms(whole, isa.core(isa.default_core)) == known
