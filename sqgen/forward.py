@@ -139,7 +139,14 @@ class Machine:
         return self.numbers.constant(value)
 
     def linear(self, terms: Sequence[tuple[int, Value]]) -> Value:
-        return self.numbers.linear(terms)
+        value = self.numbers.linear(terms)
+        return self.pointed(value) if any(factor == 1 << self.isa.limb_bits for factor, _ in terms) else value
+
+    def pointed(self, value: Value) -> Value:
+        """The value; an address that limbs make up as the buffer's and an offset, whatever was added to it limb by limb
+        and taken off again: in a loop that would never end to grow."""
+        form = value.form if self.based(value.form) else written_out(self.numbers, value.form)
+        return value._replace(form=form) if self.based(form) else value
 
     def product(self, left: Value, right: Value) -> Value:
         return self.numbers.product(left, right)

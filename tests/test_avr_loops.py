@@ -8,6 +8,8 @@ import pytest
 
 from sqgen import check, kernel, methods
 from sqgen.errors import Exit, UserError
+from sqgen.forward import Machine
+from sqgen.forward_numbers import Budget
 from sqgen.forward_proof import prove_forward
 from sqgen.idioms import idioms
 from sqgen.interpret import call, operands
@@ -110,3 +112,17 @@ def test_parts_in_loops_are_rows_and_are_called(method: str, called: bool, known
     whole = Plan("mul", 16, "karatsuba", (), (part,))
     isa = spec("avr", 128).contract.isa
     assert idioms(isa).forms(whole, isa.core(isa.default_core)) == known
+
+
+def test_the_second_proof_of_loops_takes_no_longer_for_each_cell() -> None:
+    """Their pointers go up and down some limbs in each column: what is known of them must not grow with that."""
+
+    def spent(bits: int) -> int:
+        kernel = made("mul", bits, "column-loops")
+        budget = Budget()
+        machine = Machine(kernel.compiled.image, kernel.spec.contract, kernel.spec.core, 0, budget)
+        while machine.step():
+            pass
+        return Budget().left - budget.left
+
+    assert spent(128) < 4 * spent(64)
