@@ -6,12 +6,14 @@ python tools/results.py --write    put all parts into README.md and docs/search.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import click
 from figures import BRANCHING, MUL_SIZES, SURVEYS, Figures, Job, known
 
+from sqgen.contract import OPS
 from sqgen.idioms import idioms
 from sqgen.kernel import make
 from sqgen.public import public
@@ -21,6 +23,7 @@ from sqgen.tables import isa
 
 TOP = Path(__file__).resolve().parent.parent
 RESULTS = "<!-- results: made by `make results` -->", "<!-- end of results -->"
+SMALL = "<!-- small: made by `make results` -->", "<!-- end of small -->"
 CORTEX = "<!-- cortex: made by `make results` -->", "<!-- end of cortex -->"
 MSP430 = "<!-- msp430: made by `make results` -->", "<!-- end of msp430 -->"
 FOUND = "<!-- found: made by `make results` -->", "<!-- end of found -->"
@@ -30,6 +33,7 @@ SIZES = {
     "mul": MUL_SIZES,
 }
 MSP430_SIZES = {"sqr": (128, 160, 192, 256, 384, 512, 1024), "mul": (128, 160, 192, 256, 384, 512, 1024)}
+SMALL_SIZES = (128, 160, 256, 512, 1024)
 CORTEX_SIZES = {"sqr": (128, 160, 192, 224, 256, 384, 512, 1024, 2048), "mul": (128, 256, 512, 1024)}
 
 
@@ -61,6 +65,24 @@ def table() -> str:
             if ours.bits in SIZES[ours.op]
         ),
     )
+
+
+def small() -> str:
+    """Markdown: what few bytes cost, and the smallest code of others."""
+    avr = isa("avr")
+    rows = []
+    for op in OPS:
+        others = [each for each in public(avr, op) if each.bytes]
+        for bits, goal in itertools.product(SMALL_SIZES, ("balanced", "size")):
+            kernel = make(spec("avr", bits, op=op, goal=goal))
+            command = Job(avr.name, kernel.spec.core.name, op, bits).command
+            least = min((each for each in others if each.bits == bits), key=lambda each: each.bytes or 0, default=None)
+            other = f"{least.bytes}, {least.cycles} cycles, {least.who}, {least.note}" if least else ""
+            rows.append(
+                f"| {OPERATION[op]} | {bits} | **{kernel.size}** | {kernel.price.body} | {kernel.verdict.stack}"
+                f" | {kernel.compiled.plan.method} | {other} | `{command} --goal {goal}` |"
+            )
+    return markdown("| | bits | bytes | body | stack | method | smallest public code | repeat with |", rows)
 
 
 def cortex() -> str:
@@ -126,7 +148,7 @@ def between(text: str, markers: tuple[str, str], content: str) -> str:
 
 def filled(text: str) -> str:
     """The README with all parts fresh."""
-    for markers, part in ((EXAMPLE, example), (RESULTS, table), (CORTEX, cortex), (MSP430, msp430)):
+    for markers, part in ((EXAMPLE, example), (RESULTS, table), (SMALL, small), (CORTEX, cortex), (MSP430, msp430)):
         text = between(text, markers, part())
     return text
 
@@ -145,7 +167,7 @@ def main(*, write: bool) -> None:
             path = TOP / name
             path.write_text(fill(path.read_text(encoding="utf-8")), encoding="utf-8")
     else:
-        click.echo(table() + cortex() + msp430())
+        click.echo(table() + small() + cortex() + msp430())
 
 
 if __name__ == "__main__":
