@@ -60,9 +60,10 @@ def formed(plan: Plan, isa: Isa, reserve: Sequence[str]) -> Rows:
 
 class Rows(Writer, abc.ABC):
     """What both operations are made of; where two products are added in one chain, one of them is in the pair `parked`
-    until then."""
+    until then.  `kept` is the pair, if any, that says where the result is: its argument at first."""
 
     parked: tuple[str, str]
+    kept: tuple[str, ...] = ()
 
     def __init__(self, isa: Isa, limbs: int, reserve: Sequence[str]) -> None:
         super().__init__(isa)
@@ -71,10 +72,6 @@ class Rows(Writer, abc.ABC):
         at = registers(NAMES, reserve, (*self.parked, *self.kept))
         self.count, self.left, self.limb, self.before, self.zero = (at[name] for name in NAMES[: -2 * ROWS])
         self.words, self.factors = ([at[f"{kind}{row}"] for row in range(ROWS)] for kind in "wa")
-
-    kept: tuple[
-        str, ...
-    ] = ()  # the pair, if any, that holds where the result is, or a block of it: its argument at first
 
     @abc.abstractmethod
     def all(self) -> None:

@@ -6,16 +6,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqgen.code import Builder, Code, Flag, Function, Label
+from sqgen.code import Builder, Code, Flag, Function, Label, flags_read
 from sqgen.table import Isa
 
 from .avr_address import moves
 from .avr_registers import HIGH, POINTERS
 
 FREE = tuple(f"r{number}" for number in range(18, 26))  # registers of a caller's arguments and those beside them
-SAVED = tuple(
-    f"r{number}" for number in range(17, 1, -1)
-)  # registers that are saved, in the order in which they are taken
+SAVED = tuple(f"r{number}" for number in range(17, 1, -1))  # those that must be saved, in the order of preference
 
 
 class Writer:
@@ -28,12 +26,7 @@ class Writer:
 
     def do(self, name: str, *args: str | int, comment: str = "") -> None:
         """An instruction."""
-        reads = {
-            word
-            for each in self.isa.insns[name].statements
-            for term in getattr(each, "terms", ())
-            for word in term.names
-        }
+        reads = flags_read(self.isa.insns[name], self.isa)
         given = self.build.emit(name, *args, takes=self.carry if "C" in reads else None, comment=comment)
         self.carry = given or self.carry
 
