@@ -202,7 +202,8 @@ def tried(spec: Spec, rows: Iterable[tuple[str, answers.Row]]) -> tuple[list[Com
         except UserError as error:
             failures.append(error)
     found: list[Compiled] = []
-    for least, made, row in sorted(plans, key=operator.itemgetter(0)):
+    able = [each for each in plans if idioms(isa).forms(each[1], spec.core)] or plans  # or else it is said why not
+    for least, made, row in sorted(able, key=operator.itemgetter(0)):
         if found and least > worthwhile(spec, found):
             continue
         try:

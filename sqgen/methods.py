@@ -191,8 +191,13 @@ def values(name: str, given: Mapping[str, str], columns: int, known: Known = _no
         else:
             numbers[key] = tuple(min(int(part), columns) for part in parameter.standard(columns // 2).split(","))
 
+    parts: dict[tuple[object, ...], Plan] = {}  # many are alike
+
     def part(of: str, op: str, limbs: int, own: Mapping[str, str]) -> Plan:
-        return plan(op, limbs, of, own or known(of, op, limbs), known)
+        key = (of, op, limbs, *sorted(own.items()))
+        if key not in parts:
+            parts[key] = plan(op, limbs, of, own or known(of, op, limbs), known)
+        return parts[key]
 
     return Values(numbers, words, part)
 

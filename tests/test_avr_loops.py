@@ -39,11 +39,11 @@ def test_rows_in_loops_grow_by_what_moves_a_pointer_far_alone(op: str, most: int
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("op", ["sqr", "mul"])
-@pytest.mark.parametrize("limbs", [*range(2, 20), 31, 64, 65])
+@pytest.mark.parametrize("limbs", [*range(2, 20), 31, 65])
 def test_loops_are_right_for_every_number_of_limbs_that_is_left_over(op: str, limbs: int, method: str) -> None:
     made_so = made(op, 8 * limbs, method)
     what = made_so.compiled.image, made_so.spec.contract, made_so.spec.core
-    for values in operands(made_so.spec.contract, 12):
+    for values in operands(made_so.spec.contract, 12 if limbs < 32 else 4):
         assert call(*what, values) == values[0] * values[-1]
     if limbs < 10:
         assert prove_forward(*what).proved
@@ -56,7 +56,7 @@ def test_loops_are_right_for_every_number_of_limbs_that_is_left_over(op: str, li
 )
 def test_a_simulator_sees_loops_as_the_model_does(op: str, bits: int, method: str) -> None:
     made_so = made(op, bits, method)
-    report = check.run(made_so.compiled.image, made_so.spec.contract, made_so.spec.core, runs=8)
+    report = check.run(made_so.compiled.image, made_so.spec.contract, made_so.spec.core, runs=8 if bits < 512 else 2)
     assert (report.paths, report.stack) == (1, made_so.verdict.stack)
 
 

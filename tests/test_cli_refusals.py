@@ -150,7 +150,7 @@ def test_a_core_without_mul_is_refused(refused: Callable[..., str], core: str) -
 
 
 def test_limits_that_nobody_meets_are_refused_with_the_distance(refused: Callable[..., str], sqgen: Call) -> None:
-    least = json.loads(sqgen(f"{SMALL} --json --goal size").out)["bytes"]
+    least = json.loads(sqgen(f"{SMALL} --json --method column-loops").out)["bytes"]
     assert f"{least - 10} more than --max-bytes 10" in refused(Exit.LIMITS, f"{SMALL} --max-bytes 10")
     assert "1 more than" in refused(Exit.LIMITS, f"{SMALL} --max-bytes {least - 1}")
     assert re.search(r"\d+ more than --max-stack 0", refused(Exit.LIMITS, f"{SMALL} --max-stack 0"))
