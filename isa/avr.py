@@ -17,6 +17,7 @@ from . import avr_loops, avr_rows
 from .avr_address import address
 from .avr_parts import Module
 from .avr_wipe import wipe
+from .avr_writer import looped
 
 __all__ = ["NEEDS", "address", "floor", "forms", "frame", "lower", "preferred", "room", "starts", "wipe"]
 
@@ -40,7 +41,7 @@ FLASH = {  # KBytes by the parts' data sheets, an XMEGA's boot section with it
 
 def lower(plan: Plan, isa: Isa, core: Core, reserve: Sequence[str] = ()) -> Code:
     """The plan as functions on virtual registers, the entry first."""
-    if plan.loops and not any(plan.parts()):
+    if looped(plan):
         lowered = avr_loops.lower if plan.by_columns else avr_rows.lower
         return lowered(plan, isa, reserve)
     return Module(isa, reserve).code(plan)

@@ -20,6 +20,7 @@ from .avr_karatsuba import Loop, looped_difference
 from .avr_recombine import Recombination
 from .avr_registers import HIGH, LOW, POINTERS, pointers
 from .avr_unrolled import REACHED, SECOND, ZERO, Unrolled, difference, reached
+from .avr_writer import looped
 
 
 def whole_turns(step: Recombine, plan: Plan) -> bool:
@@ -29,7 +30,7 @@ def whole_turns(step: Recombine, plan: Plan) -> bool:
 
 def left(plan: Plan) -> int | None:
     """The limb of the result at which a function that forms a plan leaves its pointer, None if that is not settled."""
-    if plan.loops and not any(plan.parts()):
+    if looped(plan):
         return None
     last = next((step for step in plan.steps if isinstance(step, Recombine)), None)
     if any(part.called for part in plan.parts()):

@@ -27,6 +27,7 @@ from .avr_registers import HIGH, POINTERS, pointers, pool
 from .avr_runs import clear
 from .avr_signed import Site
 from .avr_stream import Stream
+from .avr_writer import looped
 
 FAR = 300  # products after which a call no longer reaches what stands behind them
 
@@ -107,7 +108,7 @@ class Module:
         """The function that forms a part."""
         if plan.key not in self.names:
             self.names[plan.key] = Label(f"{plan.op}{plan.limbs * self.isa.limb_bits}")
-            if plan.loops and not any(plan.parts()):
+            if looped(plan):
                 self.given[self.names[plan.key].name] = 0
                 ops = tuple(avr_rows.called(plan, self.isa, self.reserve))
                 self.functions.append(Function(self.names[plan.key].name, ops, ()))

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sqgen.code import Builder, Code, Flag, Function, Label, flags_read
+from sqgen.plan import Plan
 from sqgen.table import Isa
 
 from .avr_address import moves
@@ -14,6 +15,11 @@ from .avr_registers import HIGH, POINTERS
 
 FREE = tuple(f"r{number}" for number in range(18, 26))  # registers of a caller's arguments and those beside them
 SAVED = tuple(f"r{number}" for number in range(17, 1, -1))  # those that must be saved, in the order of preference
+
+
+def looped(plan: Plan) -> bool:
+    """Whether a plan is formed in loops itself, and not by parts that are."""
+    return plan.loops and not any(plan.parts())
 
 
 class Writer:
