@@ -11,6 +11,7 @@ from .forms import Atoms
 from .linear import ONE, Form, combine
 
 MOST_FIXED = 24  # digits of one case that have a value, before the proof gives up
+FEW = 3  # carries of one weight, which is soon seen whether they cancel
 DEEP = 1_000_000  # terms touched at most to show one carry constant at the end
 
 
@@ -33,6 +34,8 @@ class Agreement:
         left = {atom: c for atom, c in error.items() if c % self.modulus}
         if not left or self.infeasible(fixed):
             return {}
+        if not self.branches and self.atoms.cancel(left, most=FEW):
+            return self.left(left, fixed)
         if self.atoms.settle(left):
             return self.left(error, fixed)
         if self.refuted():

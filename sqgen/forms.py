@@ -286,6 +286,8 @@ class Atoms:
         """
         factors = {factor for atom in form for factor in self.factors.get(atom, (atom,))}
         carries = [atom for atom in sorted(factors) if self.is_bit(atom) and self.carried(atom)]
+        if thorough and any(self.settled_by_level(carry) for carry in carries if carry in self.dropped):
+            return True
         for ways, budget in ((self.within, self.small), (self.bounded, 8 * self.small))[: 2 if thorough else 1]:
             found = False
             for carry in carries:
@@ -302,7 +304,7 @@ class Atoms:
                         found = True
             if found:
                 return True
-        return thorough and any(self.settled_by_level(carry) for carry in carries if carry in self.dropped)
+        return False
 
     def settled_by_level(self, carry: int) -> bool:
         """The same of one carry, as `nothing` shows it."""
@@ -316,13 +318,15 @@ class Atoms:
             self.define((carry,), (1,), {extended: 1} if extended else ZERO)
         return found
 
-    def cancel(self, form: Form) -> bool:
-        """Find carries of one weight in the form whose sum is always the same, and make that a relation: those into a
-        column above the numbers that a product is, where only all together say that nothing is there; or two, if one
-        sum was formed twice, or a carry found by comparing.
+    def cancel(self, form: Form, most: int = MANY) -> bool:
+        """Find carries of one weight in the form, `most` of them, whose sum is always the same, and make that a
+        relation: those into a column above the numbers that a product is, where only all together say that nothing is
+        there; or two, if one sum was formed twice, or a carry found by comparing.
         """
         found = False
         for group in self.carries(form).values():
+            if len(group) > most:
+                continue
             if len(group) > 1 and (self.bounded(group, 0, 0, {}) or self.nothing(group, 8 * self.small)):
                 found = self.related(group, 0)
                 continue
