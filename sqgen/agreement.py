@@ -34,7 +34,7 @@ class Agreement:
         left = {atom: c for atom, c in error.items() if c % self.modulus}
         if not left or self.infeasible(fixed):
             return {}
-        if not self.branches and self.atoms.cancel(left, most=FEW):
+        if self.atoms.cancel(left, most=FEW):
             return self.left(left, fixed)
         if self.atoms.settle(left):
             return self.left(error, fixed)
