@@ -58,13 +58,14 @@ def search(task: Task, allowed: Set[int]) -> tuple[list[int], list[Move]] | None
     gaps = {pair: task.gaps[low] for pair, (low, _) in enumerate(slots) if low in task.gaps}
     highs = {mate for mate in task.mates if mate >= 0}
     for stay, birth in enumerate(task.births):
+        away = [pair for pair, each in gaps.items() if missing(birth, last_of(task, stay), each)]
         ranked: dict[object, tuple[float, State]] = {}
         for state in states:
             now = tuple([(one if one > birth else 0, other if other > birth else 0) for one, other in state.pairs])
             if stay in highs and stay not in state.apart:  # it came with its mate
                 rank(ranked, State(state.cost, now, state.apart, state.last), birth, gaps)
                 continue
-            for after in ways(task, state, now, stay, gaps):
+            for after in ways(task, state, now, stay, gaps, away):
                 rank(ranked, after, birth, gaps)
         states = [state for _, state in sorted(ranked.values(), key=operator.itemgetter(0))[: task.width]]
     return replay(task, slots, min(states, key=lambda state: state.cost).last) if states else None
@@ -93,11 +94,11 @@ def rank(ranked: dict[object, tuple[float, State]], state: State, now: int, gaps
         ranked[key] = (state.cost + alone / ALONE, state)
 
 
-def ways(task: Task, state: State, now: tuple[Times, ...], stay: int, gaps: Gaps) -> Iterator[State]:
-    """The states after a stay; `now` are the state's times at its birth."""
-    birth, mate = task.births[stay], task.mates[stay]
-    death = max(task.deaths[stay], task.deaths[mate]) if mate >= 0 else task.deaths[stay]
-    hidden = {pair: now[pair] for pair, each in gaps.items() if missing(birth, death, each)}
+def ways(
+    task: Task, state: State, now: tuple[Times, ...], stay: int, gaps: Gaps, away: Sequence[int]
+) -> Iterator[State]:
+    """The states after a stay; `now` are the state's times at its birth; some pairs are `away` in its time."""
+    hidden = {pair: now[pair] for pair in away}
     for pair in hidden:
         now = put(now, pair, (NEVER, NEVER))
     for after in placings(task, state, now, stay, gaps):
@@ -105,6 +106,12 @@ def ways(task: Task, state: State, now: tuple[Times, ...], stay: int, gaps: Gaps
         for pair, times in hidden.items():
             pairs = put(pairs, pair, times)
         yield after._replace(pairs=pairs) if hidden else after
+
+
+def last_of(task: Task, stay: int) -> int:
+    """The death of a stay, or of its mate, if that dies later."""
+    mate = task.mates[stay]
+    return max(task.deaths[stay], task.deaths[mate]) if mate >= 0 else task.deaths[stay]
 
 
 def missing(birth: int, death: int, gaps: Sequence[tuple[int, int]]) -> bool:
