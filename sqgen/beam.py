@@ -65,7 +65,7 @@ def search(task: Task, allowed: Set[int]) -> tuple[list[int], list[Move]] | None
             if stay in highs and stay not in state.apart:  # it came with its mate
                 rank(ranked, State(state.cost, now, state.apart, state.last), birth, gaps)
                 continue
-            for after in ways(task, state, now, stay, gaps, away):
+            for after in ways(task, state, now, stay, gaps, away=away):
                 rank(ranked, after, birth, gaps)
         states = [state for _, state in sorted(ranked.values(), key=operator.itemgetter(0))[: task.width]]
     return replay(task, slots, min(states, key=lambda state: state.cost).last) if states else None
@@ -95,7 +95,7 @@ def rank(ranked: dict[object, tuple[float, State]], state: State, now: int, gaps
 
 
 def ways(
-    task: Task, state: State, now: tuple[Times, ...], stay: int, gaps: Gaps, away: Sequence[int]
+    task: Task, state: State, now: tuple[Times, ...], stay: int, gaps: Gaps, *, away: Sequence[int]
 ) -> Iterator[State]:
     """The states after a stay; `now` are the state's times at its birth; some pairs are `away` in its time."""
     hidden = {pair: now[pair] for pair in away}

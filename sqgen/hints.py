@@ -12,12 +12,13 @@ import click
 from rich.progress import track
 
 from . import answers, methods, tune, workers
+from .attempts import BRANCHING, SIGNS
 from .contract import OPS
 from .methods import REGISTERS
 from .record import save
 from .tables import isa
 
-LONG = 19  # limbs from which on it is worth a parameter: below that, looking everywhere takes no time
+LONG = 15  # limbs from which on it is worth a parameter: below that, looking everywhere finds all there is
 WEIGHTS = ("2", "1.2", "3", "1.5")
 WIDTHS = (2, 3, 4, 6, 7, 8, 10, 12, 14, 16, 20)
 Job = tuple[str, str, str, int]  # instruction set, method, operation, limbs
@@ -29,13 +30,18 @@ def ways() -> Iterator[str]:
 
 
 def better(job: Job, row: answers.Row) -> answers.Row:
-    """The row with the way that gives the fewest cycles of the body; without one where looking everywhere gives fewer,
-    for then no one way is good for all functions."""
+    """The row with the way that gives the fewest cycles of the body, and of those the fewest with branches on signs;
+    without one where looking everywhere gives fewer, for then no one way is good for all functions."""
     name, method, op, limbs = job
     which = isa(name)
+    signs = [{}, {SIGNS: BRANCHING[0]}] if SIGNS in methods.defaults(method, limbs) else [{}]
+
+    def cycles(given: tune.Given) -> list[int]:
+        return [tune.body(which, op, limbs, method, {**given, **each}) for each in signs]
+
     bare = {key: value for key, value in answers.given(row).items() if key != REGISTERS.name}
     tried = [*({**bare, REGISTERS.name: way} for way in ways()), bare]
-    return tune.row(which, op, limbs, method, min(tried, key=lambda each: tune.body(which, op, limbs, method, each)))
+    return tune.row(which, op, limbs, method, min(tried, key=cycles))
 
 
 def found(job: Job) -> list[answers.Row]:
