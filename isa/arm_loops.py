@@ -79,12 +79,6 @@ class Loops:
         for register in registers:
             self.do("movs_i", register, 0)
 
-    def begin(self, name: str) -> Label:
-        """Where a loop comes back to."""
-        label = self.build.label(name)
-        self.build.mark("label", label)
-        return label
-
     def jump(self, insn: str, label: Label) -> None:
         """To a label."""
         self.build.mark(insn, label)
@@ -107,7 +101,7 @@ class Loops:
         if may_be_none:
             self.do("subs_wi", COUNT, COUNT, 0, comment="how many turns?")
             self.jump("beq", behind)
-        again = self.begin("walk")
+        again = self.build.begin("walk")
         for place in range(ROWS):
             self.column(place, rows)
         self.step(RESULT, ROWS)
@@ -135,7 +129,7 @@ class Loops:
         self.zero(WORDS)
         if self.blocks:
             self.do("mov_i", COUNT, self.blocks)
-            again = self.begin("clear")
+            again = self.build.begin("clear")
             self.do("stm", RESULT, WORDS)
             self.do("subs_wi", COUNT, COUNT, 1)
             self.jump("bne", again)
@@ -149,7 +143,7 @@ class Loops:
         if self.blocks:
             self.build.heading("blocks of four rows")
             self.do("movs_i", LEFT, self.blocks)
-            again = self.begin("block")
+            again = self.build.begin("block")
             self.store(LEFT, BLOCKS)
             self.rows(ROWS)
             self.load(LEFT, BLOCKS)
@@ -188,7 +182,7 @@ class Loops:
         if self.blocks:
             self.build.heading("blocks of four rows: their own triangle, then the walk")
             self.do("movs_i", LEFT, self.blocks - 1)
-            again = self.begin("block")
+            again = self.build.begin("block")
             self.store(LEFT, BLOCKS)
             self.do("mov", COUNT, LEFT)
             self.store(RESULT, AT_RESULT)
@@ -270,7 +264,7 @@ class Loops:
             self.pairs(1, carry, two)
         if self.limbs > 1:
             self.do("mov_i", COUNT, self.limbs // 2)
-            again = self.begin("double")
+            again = self.build.begin("double")
             self.pairs(2, carry, two)
             self.do("subs_wi", COUNT, COUNT, 1)
             self.jump("bne", again)

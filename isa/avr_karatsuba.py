@@ -98,11 +98,10 @@ class Loop:
     def over(self, count: int, starts: Mapping[str, int], body: Callable[[range], None]) -> None:
         """body(limbs of the first turn) for `count` limbs; the pointers begin at `starts`."""
         build = self.build
-        begin, end = build.label("loop"), build.label("end")
         for base in self.walks.values():
             build.mark("walk", Memory(base, starts[base]))
         build.emit("ldi", COUNTER, count // self.group)
-        build.mark("label", begin)
+        begin, end = build.begin("loop"), build.label("end")
         self.point(starts, 0)
         body(range(self.group))
         for base in self.walks.values():

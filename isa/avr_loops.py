@@ -50,7 +50,7 @@ class Columns(Writer):
         self.do("ldi", self.height, 1)
         self.shift("Z", 1)
         self.do("clt")
-        column = self.begin("column")
+        column = self.build.begin("column")
         self.clear(high)
         self.cells()
         self.do("st_yp", low)
@@ -67,7 +67,7 @@ class Columns(Writer):
 
     def walk(self) -> None:
         """As many products as are counted."""
-        again = self.begin("cell")
+        again = self.build.begin("cell")
         self.do("ld_xp", LOW)
         self.do("ld_mz", HIGH)
         self.do("mul", LOW, HIGH)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqgen.code import Builder, Code, Flag, Function, Label, flags_read
+from sqgen.code import Builder, Code, Flag, Function, Label
 from sqgen.plan import Plan
 from sqgen.table import Isa
 
@@ -32,9 +32,7 @@ class Writer:
 
     def do(self, name: str, *args: str | int, comment: str = "") -> None:
         """An instruction."""
-        reads = flags_read(self.isa.insns[name], self.isa)
-        given = self.build.emit(name, *args, takes=self.carry if "C" in reads else None, comment=comment)
-        self.carry = given or self.carry
+        self.carry = self.build.chained(self.carry, name, *args, comment=comment)
 
     def clear(self, *registers: str) -> None:
         """Zeros; the carry stays."""
@@ -53,12 +51,6 @@ class Writer:
     def shift(self, pointer: str, distance: int) -> None:
         """Move a pointer by so many limbs."""
         self.build.raw(moves(pointer, distance))
-
-    def begin(self, name: str) -> Label:
-        """A place to come back to."""
-        label = self.build.label(name)
-        self.build.mark("label", label)
-        return label
 
     def jump(self, name: str, label: Label) -> None:
         """A branch or jump."""

@@ -7,7 +7,7 @@ h and the right one go up; when h is n it becomes -1, h goes down, and the left 
 
 from __future__ import annotations
 
-from sqgen.code import Label, Op
+from sqgen.code import Op
 from sqgen.plan import Plan
 from sqgen.table import Core, Isa
 
@@ -37,7 +37,7 @@ class Loops(Writer):
         self.emit("mov_i", SCAN, self.ports["SUMEXT"])
         self.emit("mov_1", HEIGHT)
         self.emit("push", HEIGHT, comment="the step from column to column")
-        column = self.begin("column")
+        column = self.build.begin("column")
         self.emit("mov_r", LEFT, FROM_LEFT)
         self.emit("mov_r", RIGHT, FROM_RIGHT)
         self.emit("mov_r", COUNT, HEIGHT)
@@ -54,18 +54,12 @@ class Loops(Writer):
         self.emit("mov_rx", LOW, RESULT, 0)
         self.shift_stack(1)
 
-    def begin(self, name: str) -> Label:
-        """A place to come back to."""
-        label = self.build.label(name)
-        self.build.mark("label", label)
-        return label
-
     def cells(self, carry: str) -> None:
         """As many products as are counted; their carries are added up."""
         middle = self.build.label("product")
         self.emit("mov_pa", LEFT, self.ports["MPY"])
         self.build.mark("jmp", middle)
-        again = self.begin("cell")
+        again = self.build.begin("cell")
         self.emit("mov_pa", LEFT, self.ports["MAC"])
         self.build.mark("label", middle)
         self.emit("mov_ma", RIGHT, self.ports["OP2"])

@@ -46,9 +46,8 @@ def zeros(writer: Writer, limbs: int) -> None:
     """Push so many."""
     turns = limbs // TURN if limbs >= LOOPED else 0
     if turns:
-        again = writer.build.label("wipe")
         writer.emit("mov_i", COUNT, turns)
-        writer.build.mark("label", again)
+        again = writer.build.begin("wipe")
         for _ in range(TURN):
             writer.emit("push", ZERO)
         writer.emit("sub_1", COUNT)

@@ -34,14 +34,7 @@ class Writer:
 
     def emit(self, name: str, *args: str | int, comment: str = "") -> None:
         """An instruction; it takes the carry that the one before it gave, if it takes one."""
-        takes = self.carry if "C" in self.reads(name) else None
-        given = self.build.emit(name, *args, takes=takes, comment=comment)
-        self.carry = given or self.carry
-
-    def reads(self, name: str) -> tuple[str, ...]:
-        """Names in the sums that an instruction adds up."""
-        found = [statement for statement in self.isa.insns[name].statements if hasattr(statement, "terms")]
-        return tuple(name for each in found for term in each.terms for name in term.names)
+        self.carry = self.build.chained(self.carry, name, *args, comment=comment)
 
     def hold(self) -> None:
         """Interrupts are held off, if they are for a column at a time."""

@@ -232,10 +232,21 @@ class Builder:
         )
         return gives[0] if gives else None
 
+    def chained(self, carry: Flag | None, name: str, *args: Arg, comment: str = "") -> Flag | None:
+        """The same, on a carry that was given before, which it takes if it takes one; the latest carry."""
+        takes = carry and carry.flag in flags_read(self.isa.insns[name], self.isa)
+        return self.emit(name, *args, takes=carry if takes else None, comment=comment) or carry
+
     def label(self, name: str) -> Label:
         """A new place in this function, whose name no other place has."""
         self._labels += 1
         return Label(f"{name}{self._labels}")
+
+    def begin(self, name: str) -> Label:
+        """A new place, which is here: where a loop comes back to."""
+        label = self.label(name)
+        self.mark("label", label)
+        return label
 
     def raw(self, ops: Sequence[Op]) -> None:
         """Append operations on registers as they are."""
