@@ -11,7 +11,6 @@ from .forms import Atoms
 from .linear import ONE, Form, combine
 
 MOST_FIXED = 24  # digits of one case that have a value, before the proof gives up
-FEW = 3  # carries of one weight, which is soon seen whether they cancel
 DEEP = 1_000_000  # terms touched at most to show one carry constant at the end
 
 
@@ -34,9 +33,7 @@ class Agreement:
         left = {atom: c for atom, c in error.items() if c % self.modulus}
         if not left or self.infeasible(fixed):
             return {}
-        if self.atoms.cancel(left, most=FEW):
-            return self.left(left, fixed)
-        if self.atoms.settle(left):
+        if self.atoms.resolve(left):
             return self.left(error, fixed)
         if self.refuted():
             return left

@@ -25,6 +25,7 @@ BUDGET = 100_000  # terms touched at most to show one carry impossible while wal
 SMALL = 4_000  # terms touched at most before other ways are tried; more in large functions
 IN_VAIN = 400  # times as many at most in all searches that found nothing
 KEPT = 1 << 21  # atoms, factors of products and terms of relations at most: 400 MB; the largest kernel takes a third
+FEW = 3  # carries of one weight, which is soon seen whether they cancel
 MANY = 100  # times as many at most to reduce what carries came from
 
 
@@ -277,6 +278,10 @@ class Atoms:
             others |= search.carries & self.dropped - form.keys()
         found = [carry for carry in sorted(others) if self.settled_by_level(carry)]
         return bool(found) and self.nothing(form, budget)
+
+    def resolve(self, form: Form) -> bool:
+        """Find something in the form that is always the same, and make that a relation: what is soonest seen first."""
+        return self.cancel(form, most=FEW) or self.settle(form)
 
     def settle(self, form: Form, *, thorough: bool = True, sought: bool = False) -> bool:
         """Find carries in the form that are always zero, or always what a sign is, and make that their relation.
