@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import textwrap
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -160,13 +161,13 @@ def facts(kernel: Kernel) -> dict[str, Any]:
     }
 
 
-def listings(kernel: Kernel) -> list[str]:
-    """Rows of assembly text for all instructions, with what a debugger needs behind them."""
+def listings(kernel: Kernel) -> Iterator[str]:
+    """Rows of assembly text for all instructions, with what a debugger needs behind them; a template that has no use
+    for them does not make them."""
     isa, lines = kernel.spec.contract.isa, kernel.compiled.lines
-    found = []
     for line, directives in zip(lines, unwind.directives(lines, isa), strict=True):
-        found += [*listing(line, isa.comment, kernel.spec.symbol), *(f"    {each}" for each in directives)]
-    return found
+        yield from listing(line, isa.comment, kernel.spec.symbol)
+        yield from (f"    {each}" for each in directives)
 
 
 def listing(line: Line, mark: str, symbol: str) -> list[str]:
