@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import jsonschema  # type: ignore[import-untyped]
 import pytest
@@ -18,10 +19,12 @@ from mutants import mutants
 
 from sqgen import check, compare, emit, interpret, timing
 from sqgen import kernel as kernels
+from sqgen.compile import Compiled, compile_plan
 from sqgen.contract import Verdict
 from sqgen.encode import disassemble
 from sqgen.errors import Exit, UserError
 from sqgen.kernel import Kernel
+from sqgen.plan import Plan
 from sqgen.prove import prove
 from sqgen.spec import spec
 from sqgen.timing import price
@@ -207,6 +210,20 @@ def test_auto_branches_where_it_may_and_gains_by_it(bits: int) -> None:
     plain, allowed = (kernels.make(spec("avr", bits, op="mul", allow_branches=may)) for may in (False, True))
     assert allowed.price.body <= plain.price.body
     assert emit.manifest(allowed)["branches"] is (allowed.price.body < plain.price.body)
+
+
+@pytest.mark.parametrize(("goal", "both"), [("speed", False), ("size", True)])
+def test_what_an_answer_says_is_slower_is_not_compiled(monkeypatch: pytest.MonkeyPatch, goal: str, both: bool) -> None:
+    asked = spec("avr", 96, op="mul", goal=goal, allow_branches=True)
+    plans: list[bool] = []
+
+    def noting(plan: Plan, *args: Any, **more: Any) -> Compiled:
+        plans.append(plan.branches)
+        return compile_plan(plan, *args, **more)
+
+    monkeypatch.setattr("sqgen.kernel.compile_plan", noting)
+    assert kernels.choose(asked).plan.branches == (goal == "speed")
+    assert (False in plans) == both
 
 
 def test_timing_columns_in_which_the_arms_differ_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:

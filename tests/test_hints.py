@@ -84,6 +84,16 @@ def test_the_best_way_is_found_and_kept(monkeypatch: pytest.MonkeyPatch) -> None
     assert min(costs.values()) < tune.body(avr(), "mul", 24, "karatsuba", NESTED)
 
 
+def test_of_ways_that_find_as_much_branches_decide(monkeypatch: pytest.MonkeyPatch) -> None:
+    def body(which: object, op: str, limbs: int, method: str, given: tune.Given) -> int:
+        return 10 - ("signs" in given and given.get(REGISTERS.name) == "1.2,6")
+
+    monkeypatch.setattr(tune, "body", body)
+    monkeypatch.setattr(tune, "row", lambda which, op, limbs, method, given: given)
+    assert hints.better(("avr", "karatsuba", "mul", 24), {})[REGISTERS.name] == "1.2,6"
+    assert hints.better(("avr", "karatsuba-squaring", "sqr", 24), {})[REGISTERS.name] == next(hints.ways())
+
+
 class InOneProcess:
     """A pool without processes, which would not see what a test has changed."""
 

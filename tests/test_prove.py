@@ -14,8 +14,10 @@ from mutants import METHODS
 from sqgen import check, interpret
 from sqgen.contract import Fault
 from sqgen.encode import DecodeError, decode
+from sqgen.kernel import choose
 from sqgen.oracles import simavr
 from sqgen.prove import prove
+from sqgen.spec import spec
 from sqgen.timing import price
 
 # ---- what is right ----------------------------------------------------------------------------------------------
@@ -33,6 +35,15 @@ def test_kernels_of_every_method_are_proved(op: str, method: str, limbs: int) ->
 def test_proof_of_a_512_bit_kernel_takes_at_most_two_seconds(op: str, method: str) -> None:
     image = compiled(op, 64, method).image
     assert quick(lambda: prove(image, contract(op, 64), core()), 2)
+
+
+@pytest.mark.clock
+@pytest.mark.parametrize("bits", [168, 208, 240, 256])
+@pytest.mark.parametrize("branches", [False, True])
+def test_proof_of_the_fastest_product_takes_half_a_second(bits: int, branches: bool) -> None:
+    """Halves of an odd number of limbs leave carries over that cancel: nothing else is looked for before that."""
+    image = choose(spec("avr", bits, op="mul", allow_branches=branches)).image
+    assert quick(lambda: prove(image, contract("mul", bits // 8), core(), branches=branches), 0.5)
 
 
 @pytest.mark.parametrize("name", NAMES)
