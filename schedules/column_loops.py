@@ -23,6 +23,7 @@ TITLE = "product scanning in loops"
 REFERENCE = "Comba90"
 OPS = ("sqr", "mul")
 PARAMETERS = ()
+SOUGHT_FROM = 17  # limbs; up to 16 code in one piece is small, too, and takes half the time
 
 
 def compact(n: int) -> list[dict[str, str]]:

@@ -29,6 +29,8 @@ def requests(spec: Spec) -> list[tuple[str, answers.Row]]:
         beside = dict.fromkeys(neighbours(spec))
         if beside:
             return [(name, row) for name in beside for row in points(spec, name)]
+    if spec.max_bytes is None:
+        names = [name for name in names if methods.sought(name, spec.contract.limbs)]
     return of_fronts(spec, names, known) or [(name, row) for name in names for row in points(spec, name)]
 
 

@@ -126,6 +126,12 @@ def compact(name: str, limbs: int) -> list[dict[str, str]]:
     return found(limbs)
 
 
+def sought(name: str, limbs: int) -> bool:
+    """Whether the method is looked at where nobody names it or asks for few bytes: what it makes of fewer limbs than
+    `SOUGHT_FROM` is far slower than other small code."""
+    return limbs >= getattr(method(name), "SOUGHT_FROM", 1)
+
+
 def points(name: str, limbs: int) -> list[dict[str, str]]:
     """Parameters that may be the fastest at that size, for a method that knows; else the defaults alone."""
     found: Callable[[int], list[dict[str, str]]] = getattr(method(name), "points", lambda limbs: [{}])
