@@ -29,12 +29,13 @@ class Agreement:
 
         What is left over is zero if this case cannot occur, once its signs are known, or if a carry in it cannot.
         """
-        error = self.atoms.reduce(error, fixed)
-        left = {atom: c for atom, c in error.items() if c % self.modulus}
-        if not left or self.infeasible(fixed):
-            return {}
-        if self.atoms.resolve(left):
-            return self.left(error, fixed)
+        while True:
+            error = self.atoms.reduce(error, fixed)
+            left = {atom: c for atom, c in error.items() if c % self.modulus}
+            if not left or self.infeasible(fixed):
+                return {}
+            if not self.atoms.resolve(left):
+                break
         if self.refuted():
             return left
         return self.in_arm(left, fixed) if self.branches else self.closely(left, fixed)

@@ -276,8 +276,7 @@ class Atoms:
             if search.reduced_until(lambda low, high: low >= 0 and high <= 0, budget):
                 return True
             others |= search.carries & self.dropped - form.keys()
-        found = [carry for carry in sorted(others) if self.settled_by_level(carry)]
-        return bool(found) and self.nothing(form, budget)
+        return self.settled_by_levels(sorted(others)) and self.nothing(form, budget)
 
     def resolve(self, form: Form) -> bool:
         """Find something in the form that is always the same, and make that a relation: what is soonest seen first."""
@@ -291,7 +290,8 @@ class Atoms:
         """
         factors = {factor for atom in form for factor in self.factors.get(atom, (atom,))}
         carries = [atom for atom in sorted(factors) if self.is_bit(atom) and self.carried(atom)]
-        if thorough and any(self.settled_by_level(carry) for carry in carries if carry in self.dropped):
+        dropped = [carry for carry in carries if carry in self.dropped] if thorough else []
+        if self.depths and self.settled_by_levels(dropped):
             return True
         for ways, budget in ((self.within, self.small), (self.bounded, 8 * self.small))[: 2 if thorough else 1]:
             found = False
@@ -309,10 +309,14 @@ class Atoms:
                         found = True
             if found:
                 return True
-        return False
+        return self.settled_by_levels(dropped)
+
+    def settled_by_levels(self, carries: Sequence[int]) -> bool:
+        """The same of these carries, each as `nothing` shows it; whether of any."""
+        return bool([carry for carry in carries if self.settled_by_level(carry)])
 
     def settled_by_level(self, carry: int) -> bool:
-        """The same of one carry, as `nothing` shows it."""
+        """The same of one of them."""
         key = (carry, "nothing", self.given)
         if key in self.settled:
             return False
