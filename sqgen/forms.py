@@ -14,6 +14,7 @@ atoms.  Two directions of use make everything else:
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from . import differences
@@ -327,8 +328,8 @@ class Atoms:
             self.define((carry,), (1,), {extended: 1} if extended else ZERO)
         return found
 
-    def cancel(self, form: Form, most: int = MANY) -> bool:
-        """Find carries of one weight in the form, `most` of them, whose sum is always the same, and make that a
+    def cancel(self, form: Form, most: float = math.inf) -> bool:
+        """Find carries of one weight in the form, up to `most` of them, whose sum is always the same, and make that a
         relation: those into a column above the numbers that a product is, where only all together say that nothing is
         there; or two, if one sum was formed twice, or a carry found by comparing.
         """
