@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 
 from . import answers, measure, methods
 from .attempts import TIMES, alike, alike_but_signs, points, ranked, requests, with_branches
-from .code import flags_written
 from .compile import Compiled, compile_plan
 from .contract import Verdict
 from .digest import proof_digest, sha256
@@ -69,11 +68,8 @@ class Kernel:
 
     @functools.cached_property
     def interrupts_off(self) -> int:
-        """Cycles for which it keeps interrupts off at most; most kernels leave them alone, and need not be run."""
-        isa = self.spec.contract.isa
-        if not any(isa.interrupt_enable in flags_written(line.instr.insn, isa) for line in self.compiled.lines):
-            return 0
-        return measure.masked(self.compiled.image, self.spec.contract, self.spec.core)
+        """Cycles for which it keeps interrupts off at most."""
+        return measure.masked(self.compiled.image, self.spec.contract, self.spec.core, self.verdict.path)
 
     @functools.cached_property
     def residue(self) -> Residue:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import functools
-import itertools
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from . import frame, interpret, timing
+from .code import flags_written
 from .contract import Contract
 from .encode import Instr, decode
 from .statements import Store
@@ -18,33 +19,59 @@ if TYPE_CHECKING:
 
 
 def price(compiled: Compiled, core: Core) -> Price:
-    """Cycles of a call and of its body: of all instructions where each runs once, else what a run takes."""
+    """Cycles of a call and of its body: what a run takes, which loops alone have to be run for."""
     isa, plan = compiled.isa, compiled.plan
-    if compiled.straight:
-        path = tuple(itertools.accumulate((line.instr.insn.size for line in compiled.lines[:-1]), initial=0))
-    else:
+    path: Sequence[int] | None = _without_loops(isa, compiled.image)
+    if path is None:
         contract = Contract(plan.op, plan.limbs, isa, compiled.alone)
         _, path = interpret.trace(compiled.image, contract, core, (0,) * (len(contract.buffers) - 1))
     return timing.price(isa, core, compiled.image, path)
 
 
-def masked(image: bytes, contract: Contract, core: Core, entry: int = 0) -> int:
-    """Cycles for which interrupts are off at most, 0 for code that leaves them alone.
+def _without_loops(isa: Isa, image: bytes) -> list[int] | None:
+    """The offsets in bytes of what is executed by code that goes back in calls and returns alone, none of its branches
+    taken, since its arms take equally long; None for other code."""
+    at, path = 0, list[int]()
+    returns: list[int] = []
+    while True:
+        instr = decode(isa, image, at)
+        path.append(at)
+        at += instr.insn.size
+        kind = instr.insn.control[0] if instr.insn.control else ""
+        if kind == "return":
+            if not returns:
+                return path
+            at = returns.pop()
+        if kind not in ("jump", "branch", "call"):
+            continue
+        target = at + next(iter(instr.immediates.values()))
+        if kind == "call":
+            returns.append(at)
+            at = target
+        elif target < at:
+            return None
+        elif kind == "jump":
+            at = target
+
+
+def masked(image: bytes, contract: Contract, core: Core, path: Sequence[int]) -> int:
+    """Cycles for which interrupts are off at most on a path, which is given as offsets in bytes of what is executed; 0
+    for code that leaves them alone.
 
     They count from behind the instruction that turns interrupts off to the end of the one that gives them back.
     """
-    flag = contract.isa.interrupt_enable
-    if not flag:
+    isa, flag = contract.isa, contract.isa.interrupt_enable
+    steps = [step for step, at in enumerate(path, 1) if flag in flags_written(decode(isa, image, at).insn, isa)]
+    if not flag or not steps:
         return 0
     run = interpret.Run(contract, core)
     run.start((0,) * (len(run.places) - 1))
-    machine, slot = run.machine, contract.isa.slots[flag]
+    machine, slot = run.machine, isa.slots[flag]
     machine.slots[slot] = 1
     longest = since = 0
-    position: int | None = entry
-    while position is not None:
+    for at in path[: steps[-1]]:
         allowed = machine.slots[slot]
-        position = machine.step(image, position)
+        machine.step(image, at)
         if allowed:
             since = machine.cycles
         else:

@@ -8,7 +8,9 @@ masks with zero.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import copy
+import itertools
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -60,7 +62,7 @@ class Residue:
 
 def residue(image: bytes, contract: Contract, core: Core, paths: Sequence[Sequence[int]], entry: int = 0) -> Residue:
     """What is left by any of the paths of proved code: offsets in bytes from the entry of what is executed."""
-    found = [left(_walked(image, contract, core, path, entry)) for path in paths]
+    found = [left(machine) for machine in _walked(image, contract, core, paths, entry)]
     isa = contract.isa
     among = {name for each in found for name in each.registers}
     titles = {title for each in found for title in each.devices}
@@ -72,8 +74,11 @@ def residue(image: bytes, contract: Contract, core: Core, paths: Sequence[Sequen
     )
 
 
-def _walked(image: bytes, contract: Contract, core: Core, path: Sequence[int], entry: int) -> _Marking:
-    """The machine at the end of a path, wherever branches on operands would have led."""
+def _walked(
+    image: bytes, contract: Contract, core: Core, paths: Sequence[Sequence[int]], entry: int
+) -> Iterator[_Marking]:
+    """The machine at the end of each path, wherever branches on operands would have led; what all paths begin with is
+    walked once."""
     run = Run(contract, core, _Marking)
     machine = run.machine
     assert isinstance(machine, _Marking)
@@ -82,9 +87,15 @@ def _walked(image: bytes, contract: Contract, core: Core, path: Sequence[int], e
         machine.marked.update(range(run.places[name], run.places[name] + run.lengths[name]))
     machine.top = machine.wide(machine.stack) + machine.isa.stack_free
     machine.floor = max(run.places[name] + run.lengths[name] for name in run.places)
-    for at in path:
+    steps = zip(*paths, strict=False)
+    shared = sum(1 for _ in itertools.takewhile(lambda step: len(set(step)) == 1, steps))
+    for at in paths[0][:shared]:
         machine.step(image, entry + at)
-    return machine
+    for path in paths:
+        twin = machine.twin()
+        for at in path[shared:]:
+            twin.step(image, entry + at)
+        yield twin
 
 
 def left(machine: _Marking) -> Residue:
@@ -111,6 +122,14 @@ class _Marking(Machine):
         super().__init__(isa, core, memory_bytes)
         self.marked: set[int] = set()
         self.top = self.floor = 0
+
+    def twin(self) -> _Marking:
+        """A machine that goes on from here by itself."""
+        twin = copy.copy(self)
+        twin.bus = copy.copy(self.bus)
+        twin.slots, twin.memory, twin.marked = list(self.slots), self.memory[:], set(self.marked)
+        twin.frames, twin.links = dict(self.frames), list(self.links)
+        return twin
 
     # ---- the domain of `Meaning.run` ------------------------------------------------------------------------
 
