@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 
-from .forms import Atoms
+from .carries import Carries
 from .linear import ONE, Form, combine
 
 MOST_FIXED = 24  # digits of one case that have a value, before the proof gives up
@@ -21,19 +21,22 @@ class Agreement:
     wrong: then what would be looked for is not there, and to find that out takes long.
     """
 
-    def __init__(self, atoms: Atoms, modulus: int, *, branches: bool, refuted: Callable[[], bool]) -> None:
+    def __init__(self, atoms: Carries, modulus: int, *, branches: bool, refuted: Callable[[], bool]) -> None:
         self.atoms, self.modulus, self.branches, self.refuted = atoms, modulus, branches, refuted
 
     def left(self, error: Form, fixed: Mapping[int, int]) -> Form:
         """What is left of an error where these atoms have values, nothing if it vanishes.
 
-        What is left over is zero if this case cannot occur, once its signs are known, or if a carry in it cannot.
+        What is left over is zero if this case cannot occur, once its signs are known, or if a carry in it cannot.  A
+        term without any of these hardly ever vanishes.
         """
         while True:
             error = self.atoms.reduce(error, fixed)
             left = {atom: c for atom, c in error.items() if c % self.modulus}
             if not left or self.infeasible(fixed):
                 return {}
+            if not fixed and self.atoms.uncarried(left) and self.refuted():
+                return left
             if not self.atoms.resolve(left):
                 break
         if self.refuted():

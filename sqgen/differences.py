@@ -17,10 +17,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .forms import Atoms
+    from .carries import Carries
 
 
-def completed(atoms: Atoms, borrow: int) -> dict[int, int]:
+def completed(atoms: Carries, borrow: int) -> dict[int, int]:
     """The limbs of an absolute difference, whose last borrow this is, with its depth: 1, or one more than the deepest
     of those that it was computed from."""
     limbs: list[int] = []
@@ -33,7 +33,7 @@ def completed(atoms: Atoms, borrow: int) -> dict[int, int]:
     return dict.fromkeys(limbs, 1 + depth(atoms, limbs))
 
 
-def depth(atoms: Atoms, computed: Sequence[int]) -> int:
+def depth(atoms: Carries, computed: Sequence[int]) -> int:
     """How many absolute differences lie in each other in what some atoms were computed from."""
     waiting, seen, found = list(computed), set(computed), 0
     while waiting:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from .agreement import Agreement
+from .carries import Carries
 from .contract import Contract
-from .forms import Atoms
 from .linear import ONE, Form, combine
 from .symbolic import State
 
@@ -33,7 +33,7 @@ class Ending:
     def __init__(
         self,
         contract: Contract,
-        atoms: Atoms,
+        atoms: Carries,
         operands: Mapping[str, Sequence[int]],
         unset: Mapping[int, str],
         first_use: Callable[[State, str], int],

@@ -19,6 +19,8 @@ from .table import Core, Isa
 
 STEPS = 2_000_000  # instructions that a call executes at most
 SEARCH = 60_000  # instructions executed in search of a counterexample, about a second
+CALL = 200_000  # instructions of one of the calls that are made in any case; those of 1024 bits take a fifth
+PLAIN = 6  # operands of one limb again and again
 TRIES = 400  # operands tried at most in that search
 GAP = 64  # bytes between buffers
 STACK = 4096  # bytes; the deepest kernels, of 4096 bits, take a third
@@ -296,6 +298,7 @@ def operands(contract: Contract, count: int, seed: int = 0) -> Iterator[tuple[in
     width = contract.isa.limb_bits
     top = (1 << width) - 1
     special = (0, 1, top >> 1, (top >> 1) + 1, top - 1, top)
+    assert len(special) == PLAIN
     how_many = len(contract.buffers) - 1
     for index in range(count):
         values = []
@@ -312,16 +315,32 @@ def operands(contract: Contract, count: int, seed: int = 0) -> Iterator[tuple[in
         yield tuple(values)
 
 
+def revealing(contract: Contract, count: int) -> Iterator[tuple[int, ...]]:
+    """Operand tuples in the order in which they find most, as changed kernels say: limbs at random, which find nearly
+    all, limbs many of which are the greatest, then `count` of `operands`."""
+    rng = random.Random(0)
+    top = (1 << contract.isa.limb_bits) - 1
+    for great in (0.0, 0.7):
+        rows = [
+            [top if rng.random() < great else rng.randint(0, top) for _ in range(contract.limbs)]
+            for _ in range(len(contract.buffers) - 1)
+        ]
+        yield tuple(sum(limb << (contract.isa.limb_bits * k) for k, limb in enumerate(row)) for row in rows)
+    plain = list(operands(contract, PLAIN))
+    yield from reversed(plain)
+    yield from itertools.islice(operands(contract, count), PLAIN, None)
+
+
 def counterexample(
-    image: bytes, contract: Contract, core: Core, entry: int = 0, steps: int = SEARCH
+    image: bytes, contract: Contract, core: Core, entry: int = 0, steps: int = SEARCH, *, calls: int = 0
 ) -> tuple[int, ...] | None:
-    """Operands for which the code leaves a wrong result, if some are found within so many instructions."""
+    """Operands for which the code leaves a wrong result, if some are found within so many instructions, or in so many
+    `calls` if these take more."""
     left = steps
-    first = 6  # of one limb again and again, from 0 to the greatest, which finds most
-    tried = list(operands(contract, first))[::-1]
-    for values in itertools.chain(tried, itertools.islice(operands(contract, TRIES), first, None)):
+    for call, values in enumerate(revealing(contract, TRIES)):
         try:
-            result, path = _call(image, contract, core, values, entry, limit=left)
+            limit = max(left, CALL if call < calls else 0)
+            result, path = _call(image, contract, core, values, entry, limit=limit)
         except (Crash, DecodeError):
             return None
         if result != values[0] * values[-1]:

@@ -146,6 +146,8 @@ def is_product(state: State, result: Sequence[Form], left: Sequence[Form], right
         left_over = {atom: c for atom, c in rest.items() if c % modulus}
         if not left_over:
             return True
+        if state.atoms.uncarried(left_over):
+            return False
         if not (state.atoms.resolve(left_over) or state.atoms.cancel(left_over)):
             return False
 

@@ -29,7 +29,7 @@ from .walk import Walk, longest
 
 __all__ = ["longest", "prove"]
 
-FEW = 40_000  # instructions run in search of a counterexample before what remains is looked at closely
+FEW, CALLS = 20_000, 1  # instructions run, or calls, to find a counterexample before what remains is looked at closely
 CASES = 4096  # cases followed at most
 
 
@@ -116,7 +116,7 @@ class _Proof(Walk):
     @functools.cached_property
     def refuted(self) -> bool:
         """Whether some operands show that the code is wrong."""
-        return counterexample(self.image, self.contract, self.core, self.entry, FEW) is not None
+        return counterexample(self.image, self.contract, self.core, self.entry, FEW, calls=CALLS) is not None
 
     # ---- at the end ---------------------------------------------------------------------------------------------
 

@@ -7,9 +7,9 @@ interrupts.
 from __future__ import annotations
 
 from . import bus
+from .carries import Carries
 from .contract import DEEPEST, Contract, Fault
 from .encode import DecodeError, Instr
-from .forms import Atoms
 from .held import Refused, Return, Split, Value
 from .instructions import Instructions
 from .linear import ONE, ZERO, Form, combine
@@ -38,7 +38,7 @@ class Steps:
     def __init__(self, image: bytes, contract: Contract, core: Core, entry: int) -> None:
         self.image, self.contract, self.core, self.entry = image, contract, core, entry
         self.isa = contract.isa
-        self.atoms = Atoms(terms_per_product(self.isa.limb_bits // 8) * contract.limbs**2)
+        self.atoms = Carries(terms_per_product(self.isa.limb_bits // 8) * contract.limbs**2)
         self.wiped = Wiped(self.isa, self.atoms)
         self.bases: dict[int, str] = {}
         self.initial: list[Value] = []

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, cast
 
 from .bitwise import logic
 from .bus import Bus
+from .carries import BUDGET, Carries
 from .contract import Contract
-from .forms import BUDGET, Atoms
 from .held import Call, Cell, Event, Place, Refused, Return, Split, Value, ZeroTest
 from .linear import ONE, ZERO, Form, combine, substitute
 from .meaning import LOCAL, LOST
@@ -30,7 +30,7 @@ class State:
     """
 
     contract: Contract
-    atoms: Atoms
+    atoms: Carries
     slots: list[Value]
     memory: dict[Place, Cell]
     bases: Mapping[int, str]

@@ -13,9 +13,9 @@ from sqgen.isa.arm_piece import Piece
 from sqgen.isa.arm_values import before
 
 from sqgen import methods
+from sqgen.carries import Carries
 from sqgen.encode import Instr, assemble, disassemble
 from sqgen.errors import UserError
-from sqgen.forms import Atoms
 from sqgen.kernel import Kernel, make
 from sqgen.linear import ONE, Form
 from sqgen.prove import prove
@@ -82,7 +82,7 @@ class Numbers:
     """Two differences of limbs, and their signs."""
 
     def __init__(self) -> None:
-        self.atoms = Atoms()
+        self.atoms = Carries()
         self.limbs = [self.limb() for _ in range(6)]
         self.below = [self.digits({self.limbs[at]: 1, self.limbs[at + 1]: -1}, -1) for at in (0, 2)]
         self.atoms.signs.update(sign for _, sign in self.below)

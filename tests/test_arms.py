@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from conftest import avr, compiled, contract, core
@@ -11,7 +12,7 @@ from mutants import mutants
 from sqgen.isa.avr_address import address
 from test_branched import costs, four_signs, runs_alike
 
-from sqgen import check, frame, interpret, methods
+from sqgen import check, frame, interpret, measure, methods
 from sqgen import kernel as kernels
 from sqgen.allocate import allocate
 from sqgen.code import Builder, Code, CodeError, Function, Memory, Op
@@ -26,7 +27,7 @@ from sqgen.prove import prove
 from sqgen.replay import verify
 from sqgen.residence import residence
 from sqgen.spec import spec
-from sqgen.timing import prices
+from sqgen.timing import price, prices
 
 IN_PLACE = {"levels": "1", "parts": "inline", "signs": "branched"}
 NESTED = {"levels": "2", "parts": "nested", "recombine": "unrolled", "signs": "branched"}
@@ -75,6 +76,24 @@ def test_the_last_step_of_two_levels_goes_two_ways_that_are_equal_on_every_core(
     plain = compiled("mul", bits // 8, "karatsuba", **{**NESTED, "signs": "branch-free"}).image
     before = prices(avr(), cores, plain, prove(plain, what, core()).path)
     assert all(first.body < other.body for first, other in zip(ways[0], before, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("bits", "given"),
+    [
+        (128, {}),
+        (256, {"allow_branches": True}),
+        (320, {"allow_branches": True}),
+        (512, {}),
+        (128, {"goal": "size"}),
+    ],
+    ids=["straight", "arms", "calls and arms", "calls", "loops"],
+)
+def test_cycles_that_are_read_off_the_flow_are_those_of_a_run(bits: int, given: dict[str, Any]) -> None:
+    asked = spec("avr", bits, op="mul", **given)
+    code = kernels.choose(asked)
+    _, path = interpret.trace(code.image, asked.contract, asked.core, (0, 0))
+    assert measure.price(code, asked.core) == price(avr(), asked.core, code.image, path)
 
 
 def test_the_second_proof_sees_two_levels_too() -> None:
