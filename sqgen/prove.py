@@ -43,7 +43,8 @@ def prove(image: bytes, contract: Contract, core: Core, entry: int = 0, *, branc
     try:
         proof = _Proof(image, contract, core, entry, branches=branches)
         verdict = proof.run()
-        if verdict.fault and proof.lemmas.used and not branches:  # without them more is known of what a function leaves
+        if verdict.fault and proof.lemmas.used and not (branches or proof.refuted):
+            # without lemmas more is known of what a function leaves
             verdict = _Proof(image, contract, core, entry, branches=branches, lemmas=Lemmas(0)).run()
         return verdict
     finally:
