@@ -316,8 +316,8 @@ def operands(contract: Contract, count: int, seed: int = 0) -> Iterator[tuple[in
 
 
 def revealing(contract: Contract, count: int) -> Iterator[tuple[int, ...]]:
-    """Operand tuples in the order in which they find most, as changed kernels say: limbs at random, which find nearly
-    all, limbs many of which are the greatest, then `count` of `operands`."""
+    """Operand tuples in the order in which they find most, as changed kernels say: limbs at random, which find most
+    of all, limbs many of which are the greatest, then `count` of `operands`, those of one limb first."""
     rng = random.Random(0)
     top = (1 << contract.isa.limb_bits) - 1
     for great in (0.0, 0.7):
