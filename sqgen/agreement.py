@@ -12,6 +12,7 @@ from .linear import ONE, Form, combine
 
 MOST_FIXED = 24  # digits of one case that have a value, before the proof gives up
 DEEP = 1_000_000  # terms touched at most to show one carry constant at the end
+PATIENCE = 15  # times the terms of a first look are touched to show an arm right before a run is made, which costs more
 
 
 class Agreement:
@@ -23,6 +24,7 @@ class Agreement:
 
     def __init__(self, atoms: Carries, modulus: int, *, branches: bool, refuted: Callable[[], bool]) -> None:
         self.atoms, self.modulus, self.branches, self.refuted = atoms, modulus, branches, refuted
+        self.begun = atoms.looked
 
     def left(self, error: Form, fixed: Mapping[int, int]) -> Form:
         """What is left of an error where these atoms have values, nothing if it vanishes.
@@ -39,9 +41,14 @@ class Agreement:
                 return left
             if not self.atoms.resolve(left):
                 break
-        if self.refuted():
+        if self.hopeless():
             return left
         return self.in_arm(left, fixed) if self.branches else self.closely(left, fixed)
+
+    def hopeless(self) -> bool:
+        """Whether the code is known to be wrong; arms are looked at for a while before a run says so."""
+        patient = self.branches and self.atoms.looked - self.begun <= PATIENCE * self.atoms.most
+        return not patient and self.refuted()
 
     def closely(self, left: Form, fixed: Mapping[int, int]) -> Form:
         """The same of what `settle` leaves: its signs are looked at one after the other, then the digits in it."""
@@ -82,7 +89,7 @@ class Agreement:
         Without branches `settle` has found those that are."""
         for carry in self.made(digits):
             for sign in (self.atoms.extended(carry), *self.atoms.borrows(carry)):
-                if sign and sign not in fixed and self.atoms.bounded({carry: 1, sign: -1}, 0, 0, fixed):
+                if sign and sign not in fixed and self.nothing({carry: 1, sign: -1}, fixed):
                     return carry, sign
         return ()
 
@@ -90,7 +97,7 @@ class Agreement:
         """What is left without carries of one weight that are in this case as many as are borrowed.  Without branches
         `cancel` has found these."""
         for weight, group in self.atoms.carries(left).items():
-            if len(group) > 1 and self.atoms.bounded(group, 0, 0, fixed):
+            if len(group) > 1 and self.nothing(group, fixed):
                 return combine([(1, left), (-weight, group)])
         return left
 
@@ -102,12 +109,20 @@ class Agreement:
         """Those of the digits that have only one value: carries that the code dropped since they cannot occur."""
         digits = self.made(digits)
         for value in (0, 1):
-            found = {d: value for d in digits if self.atoms.within({d: 1}, value, value, fixed, DEEP)}
+            found = {d: value for d in digits if self.always(d, value, fixed)}
             if found:
                 return found
         if self.branches:
-            return {d: 0 for d in digits if self.atoms.bounded({d: 1}, 0, 0, fixed)}
+            return {d: 0 for d in digits if self.nothing({d: 1}, fixed)}
         return {}
+
+    def always(self, digit: int, value: int, fixed: Mapping[int, int]) -> bool:
+        """Whether a digit has only this value, if it is worth a look."""
+        return not self.hopeless() and self.atoms.within({digit: 1}, value, value, fixed, DEEP)
+
+    def nothing(self, form: Form, fixed: Mapping[int, int]) -> bool:
+        """Whether a sum of carries is zero, if it is worth a look."""
+        return not self.hopeless() and self.atoms.bounded(form, 0, 0, fixed)
 
     def infeasible(self, fixed: Mapping[int, int]) -> bool:
         """Whether this case cannot occur: a fixed digit contradicts the range of the digits beside it."""

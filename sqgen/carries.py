@@ -29,14 +29,14 @@ class Carries(Atoms):
     def __init__(self, most: int = SMALL) -> None:
         super().__init__()
         self.most = max(most, SMALL)
-        self.settled: set[tuple[int, str, int]] = set()  # carries that `settle` has looked at, and how
+        self.settled: set[tuple[int, str, int, int]] = set()  # carries that `settle` has looked at, and how
         self.dropped: set[int] = set()  # carries that the code takes for nothing
         self.depths: dict[int, int] = {}  # of limbs of absolute differences: how many of them lie in each other
         self.in_vain = 0  # terms touched in looking for bounds and not finding them
+        self.looked = 0  # terms touched in looking for bounds
         self.learnt = 0  # how many carries were found to be something else
-        self.vain: set[tuple[int, int, frozenset[tuple[int, int]]]] = (
-            set()
-        )  # groups that do not cancel, by what is known
+        # groups that do not cancel, by what is known
+        self.vain: set[tuple[int, int, frozenset[tuple[int, int]]]] = set()
 
     @property
     def small(self) -> int:
@@ -62,7 +62,9 @@ class Carries(Atoms):
         limit = 8 * self.small
         while limit <= (budget or MANY * self.small):
             search = Bounds(self, form, fixed, self.unmultiplied)
-            if search.reduced_until(lambda least, greatest: low <= least and greatest <= high, limit):
+            found = search.reduced_until(lambda least, greatest: low <= least and greatest <= high, limit)
+            self.looked += search.touched
+            if found:
                 return True
             rest = {atom: c for atom, c in search.form.items() if atom not in search.below}
             if not self.settle(rest, thorough=search.touched <= limit):
@@ -76,7 +78,9 @@ class Carries(Atoms):
         others: set[int] = set()  # carries met on the way that are dropped as well
         for level in range(max(self.depths.values(), default=0), -1, -1):
             search = Bounds(self, form, {}, whole={limb for limb, depth in self.depths.items() if depth <= level})
-            if search.reduced_until(lambda low, high: low >= 0 and high <= 0, budget):
+            found = search.reduced_until(lambda low, high: low >= 0 and high <= 0, budget)
+            self.looked += search.touched
+            if found:
                 return True
             others |= search.carries & self.dropped - form.keys()
         return self.settled_by_levels(sorted(others)) and self.nothing(form, budget)
@@ -89,26 +93,28 @@ class Carries(Atoms):
         """Find something in the form that is always the same, and make that a relation: what is soonest seen first."""
         return self.cancel(form, most=FEW) or self.settle(form)
 
-    def settle(self, form: Form, *, thorough: bool = True, sought: bool = False) -> bool:
+    def settle(self, form: Form, *, thorough: bool = True, sought: bool = False, budget: int = 0) -> bool:
         """Find carries in the form that are always zero, or always what a sign is, and make that their relation.
 
         Code drops such carries: the last one of a square, and the last borrow of a conditional negation.  `sought`: a
-        bound of what they were carried out of has been looked for in vain.
+        bound of what they were carried out of has been looked for in vain.  `budget`: terms touched at most in a first
+        look, if more than usual.
         """
         factors = {factor for atom in form for factor in self.factors.get(atom, (atom,))}
         carries = [atom for atom in sorted(factors) if self.is_bit(atom) and self.carried(atom)]
         dropped = [carry for carry in carries if carry in self.dropped] if thorough else []
         if self.depths and self.settled_by_levels(dropped):
             return True
-        for ways, budget in ((self.within, self.small), (self.bounded, 8 * self.small))[: 2 if thorough else 1]:
+        first = max(self.small, budget)
+        for ways, most in ((self.within, first), (self.bounded, 8 * self.small))[: 2 if thorough else 1]:
             found = False
             for carry in carries:
-                key = (carry, ways.__name__, self.given)
+                key = (carry, ways.__name__, self.given, budget)
                 if key not in self.settled:
                     self.settled.add(key)
                     zero = not (sought and ways == self.within) and not self.extended(carry)
-                    zero = zero and ways({carry: 1}, 0, 0, {}, budget)
-                    value = ZERO if zero else self._sign_equal_to(carry, thorough=ways == self.bounded)
+                    zero = zero and ways({carry: 1}, 0, 0, {}, most)
+                    value = ZERO if zero else self._sign_equal_to(carry, first, thorough=ways == self.bounded)
                     if value is not None:
                         if value and sought:
                             self.depths.update(differences.completed(self, carry))
@@ -124,7 +130,7 @@ class Carries(Atoms):
 
     def settled_by_level(self, carry: int) -> bool:
         """The same of one of them."""
-        key = (carry, "nothing", self.given)
+        key = (carry, "nothing", self.given, 0)
         if key in self.settled:
             return False
         self.settled.add(key)
@@ -176,14 +182,14 @@ class Carries(Atoms):
         self.learnt += 1
         self.define((carry,), (1,), form)
 
-    def _sign_equal_to(self, carry: int, *, thorough: bool) -> Form | None:
+    def _sign_equal_to(self, carry: int, budget: int, *, thorough: bool) -> Form | None:
         """The latest sign before the carry, or that of a sign-extended number that was added, if the carry is always
         what that is."""
         extended = self.extended(carry)
         if extended and thorough and self.bounded({carry: 1, extended: -1}, 0, 0, {}, 8 * self.small):
             return {extended: 1}
         sign = extended or self.subtracted(carry) or max((sign for sign in self.signs if sign < carry), default=None)
-        if sign and all(self.within({carry: 1}, value, value, {sign: value}, self.small) for value in (0, 1)):
+        if sign and all(self.within({carry: 1}, value, value, {sign: value}, budget) for value in (0, 1)):
             return {sign: 1}
         return None
 
@@ -208,7 +214,8 @@ class Carries(Atoms):
         low, high = search.least(), search.greatest()
         for least, greatest in search.narrower(min(budget, IN_VAIN * self.most - self.in_vain)):
             low, high = max(low, least), min(high, greatest)
-            if wanted(low, high):
-                return True
-        self.in_vain += search.touched
-        return False
+            if found := wanted(low, high):
+                break
+        self.looked += search.touched
+        self.in_vain += 0 if found else search.touched
+        return found

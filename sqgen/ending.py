@@ -6,7 +6,7 @@ both lie.  What is left over (`agreement`) is a carry that the code dropped.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from .agreement import Agreement
 from .carries import Carries
@@ -18,7 +18,7 @@ from .symbolic import State
 class Wrong(Exception):
     """The result is not the product: the address of the instruction to blame, why, and the column."""
 
-    def __init__(self, at: int, message: str, column: int) -> None:
+    def __init__(self, at: int, message: str, column: int | None) -> None:
         super().__init__(message)
         self.at, self.message, self.column = at, message, column
 
@@ -63,41 +63,52 @@ class Ending:
                 product[atom] = product.get(atom, 0) - (1 << (limb * (i + j)))
         left = self.agreement.left(combine([*terms, (1, product)]), state.fixed)
         if left:
-            raise self.blame(state, left)
+            raise self.blamed(state, left)
 
-    def unknown_behind(self, atom: int, limbs: set[int]) -> set[int]:
-        """What an atom was computed from that is neither a limb of an operand nor public nor computed itself."""
-        waiting, seen, found = [atom], set(limbs), set()
-        while waiting:
-            atom = waiting.pop()
-            for factor in self.atoms.factors.get(atom, (atom,)):
-                if factor in seen or self.atoms.public[factor]:
-                    continue
-                seen.add(factor)
-                relation = self.atoms.relation.get(factor)
-                if relation is None:
-                    found.add(factor)
-                else:
-                    waiting += relation.form
-        return found
-
-    def blame(self, state: State, left: Form) -> Wrong:
-        """A fault at the instruction that made the earliest digit that is left over."""
-        limbs = {limb for limbs in self.operands.values() for limb in limbs} | {ONE}
-        suspects = {factor for atom in left for factor in self.atoms.factors.get(atom, (atom,))} - limbs
-        atom = min(suspects or left, key=lambda atom: (atom in self.atoms.relation, atom))
-        weight = min(
-            (c & -c for term, c in left.items() if atom in (term, *self.atoms.factors.get(term, ()))), default=1
-        )
-        column = (weight.bit_length() - 1) // self.isa.limb_bits
-        if not suspects:
-            return Wrong(self.atoms.here, "a product is missing in the result, or counts too often", column)
-        atom = min(self.unknown_behind(atom, limbs), default=atom)
-        if atom in self.atoms.relation:
-            message = "what this instruction carries out is not added where it belongs"
-            return Wrong(self.atoms.origin[atom], message, column)
-        if atom in self.unset:
-            register = self.unset[atom]
+    def blamed(self, state: State, left: Form) -> Wrong:
+        """A fault at the instruction that made the earliest digit that is left over, or first reads what nobody set."""
+        limbs = {limb for limbs in self.operands.values() for limb in limbs}
+        suspect, column = suspected(self.atoms, left, limbs, self.isa.limb_bits)
+        if suspect in self.unset and suspect not in self.atoms.relation:
+            register = self.unset[suspect]
             message = f"the result depends on {register}, which nobody has set"
             return Wrong(self.first_use(state, register), message, column)
-        return Wrong(self.atoms.origin[atom], "the result depends on something that is no operand", column)
+        return blame(self.atoms, suspect, column)
+
+
+def suspected(atoms: Carries, left: Form, limbs: Collection[int], width: int) -> tuple[int, int]:
+    """Of what is left of an error the atom to blame, ONE for none but operands' `limbs`, which have `width` bits; and
+    the column that it is in."""
+    known = {*limbs, ONE}
+    suspects = {factor for atom in left for factor in atoms.factors.get(atom, (atom,))} - known
+    suspect = min(suspects or left, key=lambda atom: (atom in atoms.relation, atom))
+    weight = min((c & -c for term, c in left.items() if suspect in (term, *atoms.factors.get(term, ()))), default=1)
+    column = (weight.bit_length() - 1) // width
+    return min(unknown_behind(atoms, suspect, known), default=suspect) if suspects else ONE, column
+
+
+def unknown_behind(atoms: Carries, atom: int, known: Collection[int]) -> set[int]:
+    """What an atom was computed from that is neither a limb of an operand nor public nor computed itself."""
+    waiting, seen, found = [atom], set(known), set()
+    while waiting:
+        atom = waiting.pop()
+        for factor in atoms.factors.get(atom, (atom,)):
+            if factor in seen or atoms.public[factor]:
+                continue
+            seen.add(factor)
+            relation = atoms.relation.get(factor)
+            if relation is None:
+                found.add(factor)
+            else:
+                waiting += relation.form
+    return found
+
+
+def blame(atoms: Carries, suspect: int, column: int | None) -> Wrong:
+    """A fault at the instruction that made an atom."""
+    if suspect == ONE:
+        return Wrong(atoms.here, "a product is missing in the result, or counts too often", column)
+    if suspect in atoms.relation:
+        message = "what this instruction carries out is not added where it belongs"
+        return Wrong(atoms.origin[suspect], message, column)
+    return Wrong(atoms.origin[suspect], "the result depends on something that is no operand", column)

@@ -311,21 +311,27 @@ def operands(contract: Contract, count: int, seed: int = 0) -> Iterator[tuple[in
                 limbs = [
                     rng.choice(pick) if rng.random() < share else rng.randint(0, top) for _ in range(contract.limbs)
                 ]
-            values.append(sum(limb << (width * k) for k, limb in enumerate(limbs)))
+            values.append(number(limbs, width))
         yield tuple(values)
+
+
+def number(limbs: Iterable[int], width: int) -> int:
+    """The number with these limbs of `width` bits, lowest first."""
+    return sum(limb << (width * k) for k, limb in enumerate(limbs))
 
 
 def revealing(contract: Contract, count: int) -> Iterator[tuple[int, ...]]:
     """Operand tuples in the order in which they find most, as changed kernels say: limbs at random, which find most
     of all, limbs many of which are the greatest, then `count` of `operands`, those of one limb first."""
     rng = random.Random(0)
-    top = (1 << contract.isa.limb_bits) - 1
+    width = contract.isa.limb_bits
+    top = (1 << width) - 1
     for great in (0.0, 0.7):
         rows = [
             [top if rng.random() < great else rng.randint(0, top) for _ in range(contract.limbs)]
             for _ in range(len(contract.buffers) - 1)
         ]
-        yield tuple(sum(limb << (contract.isa.limb_bits * k) for k, limb in enumerate(row)) for row in rows)
+        yield tuple(number(row, width) for row in rows)
     plain = list(operands(contract, PLAIN))
     yield from reversed(plain)
     yield from itertools.islice(operands(contract, count), PLAIN, None)
@@ -336,8 +342,10 @@ def counterexample(
 ) -> tuple[int, ...] | None:
     """Operands for which the code leaves a wrong result, if some are found within so many instructions, or in so many
     `calls` if these take more."""
-    left = steps
+    left, longest = steps, 0
     for call, values in enumerate(revealing(contract, TRIES)):
+        if call >= calls and left < longest:  # the next call would not come to its end
+            break
         try:
             limit = max(left, CALL if call < calls else 0)
             result, path = _call(image, contract, core, values, entry, limit=limit)
@@ -345,7 +353,7 @@ def counterexample(
             return None
         if result != values[0] * values[-1]:
             return values
-        left -= len(path)
+        left, longest = left - len(path), max(longest, len(path))
     return None
 
 

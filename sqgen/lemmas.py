@@ -25,6 +25,7 @@ from typing import Literal, NamedTuple
 from .agreement import Agreement
 from .bus import Bus
 from .encode import Instr
+from .ending import blame, suspected
 from .held import Event, Place, Refused
 from .linear import ONE, ZERO, Form, combine
 from .products import digits_of, error, forms, is_product, operands, runs, touched
@@ -77,6 +78,11 @@ class Lemma:
     def path(self, call: int) -> tuple[int, ...]:
         """The path of the call with this number: they take turns."""
         return self.paths[call % len(self.paths)]
+
+    def by_way_of(self, jumps: Sequence[int]) -> Lemma:
+        """The same by way of jumps to the function, at these offsets in bytes from the entry."""
+        paths, cases = (tuple((*jumps, *path) for path in some) for some in (self.paths, self.cases))
+        return replace(self, paths=paths, cases=cases)
 
 
 class Lemmas:
@@ -144,7 +150,7 @@ def lemma(
 ) -> Lemma | None:
     """What the walk of a function, or one case of it, showed that knew nothing but pointers, `initial` being what
     registers held then, and `before` what the devices were; None if it does not leave a product.  `refuted` is given
-    where it may branch."""
+    where it may branch.  Raises Wrong."""
     assert state.given is not None
     read, written = touched(state, 0)
     factors = operands(runs(read), len(written))
@@ -192,10 +198,15 @@ def lemma(
 def agrees(
     state: State, result: Sequence[Form], left: Sequence[Form], right: Sequence[Form], refuted: Callable[[], bool]
 ) -> bool:
-    """Whether the limbs of `result` make up left * right in the state's case."""
-    modulus = 1 << (state.contract.isa.limb_bits * len(result))
-    agreement = Agreement(state.atoms, modulus, branches=True, refuted=refuted)
-    return not agreement.left(error(state, result, left, right), state.fixed)
+    """Whether the limbs of `result` make up left * right in the state's case.  Raises Wrong if not, and there are other
+    cases, or the code is known to be wrong: to walk all cases of all calls would take long, and say the same."""
+    width = state.contract.isa.limb_bits
+    agreement = Agreement(state.atoms, 1 << (width * len(result)), branches=True, refuted=refuted)
+    rest = agreement.left(error(state, result, left, right), state.fixed)
+    if rest and (state.fixed or refuted()):
+        limbs = {atom for form in (*left, *right) for atom in form}
+        raise blame(state.atoms, suspected(state.atoms, rest, limbs, width)[0], None)
+    return not rest
 
 
 def rounds(state: State) -> Iterator[tuple[int, ...]]:

@@ -61,8 +61,10 @@ def masked(image: bytes, contract: Contract, core: Core, path: Sequence[int]) ->
     They count from behind the instruction that turns interrupts off to the end of the one that gives them back.
     """
     isa, flag = contract.isa, contract.isa.interrupt_enable
+    if not flag:
+        return 0
     steps = [step for step, at in enumerate(path, 1) if flag in flags_written(decode(isa, image, at).insn, isa)]
-    if not flag or not steps:
+    if not steps:
         return 0
     run = interpret.Run(contract, core)
     run.start((0,) * (len(run.places) - 1))

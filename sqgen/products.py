@@ -21,6 +21,7 @@ from .linear import ONE, Form, combine
 from .symbolic import State
 
 SHORT = 6  # terms for each limb that a number may have to be taken for what it was computed from
+CHAIN = 4  # terms touched for each pair of limbs to see that the last carry of a conditional negation is the sign
 
 
 def called(state: State, below: int = 0) -> None:
@@ -178,7 +179,7 @@ def value(state: State, limbs: Sequence[Form]) -> Form:
     """
     whole = number(state, limbs)
     found = state.atoms.reduce(whole, state.fixed, given=state.atoms.given)
-    if found != whole and state.atoms.settle(found, thorough=False):
+    if found != whole and state.atoms.settle(found, thorough=False, budget=CHAIN * len(limbs) ** 2):
         found = state.atoms.reduce(whole, state.fixed, given=state.atoms.given)
     carries = any(all(map(state.atoms.is_bit, state.atoms.factors.get(atom, (atom,)))) for atom in found)
     return whole if carries or len(found) > SHORT * len(limbs) else found

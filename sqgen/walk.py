@@ -13,6 +13,7 @@ from . import bus, turns
 from .branching import decided
 from .contract import Contract
 from .encode import DecodeError, Instr
+from .ending import Wrong
 from .held import Event, Refused, Return, Split
 from .lemmas import Lemma, Lemmas, applied, lemma, masked, pointers, together
 from .linear import ZERO, combine
@@ -43,7 +44,7 @@ def longest(contract: Contract) -> int:
 
 
 class Apart(Failed):
-    """The cases of a function can be told from each other, whoever calls it."""
+    """The cases of a function can be told from each other, or one is wrong, whoever calls it."""
 
 
 class Walk(Steps):
@@ -221,9 +222,30 @@ class Walk(Steps):
     def shown(self, state: State, target: int, end: int | None) -> Lemma | None:
         """What a function does wherever it is called, its pointers being the registers that hold addresses now, and
         interrupts off if they are now."""
+        *jumps, beyond = [target] if state.bus or end is not None else self.way(target)
+        if jumps:
+            known = next(self.lemmas.of(beyond, lambda: self.shown(state, beyond, None)), None)
+            return known and known.by_way_of([at - self.entry for at in jumps])
         walk = Walk(self.image, self.contract, self.core, self.entry, branches=self.branches, lemmas=self.lemmas)
         walk.instructions, walk.seen = self.instructions, self.seen
         return walk.alone(state, target, end)
+
+    def way(self, at: int) -> list[int]:
+        """By way of which jumps a function is called, and where it is; a round of them is the function itself."""
+        places = {at: None}
+        while True:
+            try:
+                instr = self.instructions.at(at)
+            except DecodeError:
+                return [*places]
+            if instr.insn.control[:1] != ("jump",):
+                return [*places]
+            self.allowed(instr)
+            self.seen.add(at)
+            at += instr.insn.size + next(iter(instr.immediates.values()))
+            if at in places:
+                return [at]
+            places[at] = None
 
     def alone(self, caller: State, target: int, end: int | None) -> Lemma | None:
         """Walk a function that knows nothing but that some registers hold addresses; None if that shows no product."""
@@ -251,6 +273,8 @@ class Walk(Steps):
             return together(found, lambda path: price(self.isa, self.core, self.image, path, self.entry).call)
         except Refused as apart:
             raise Apart(self.failure(target, str(apart)).fault) from None
+        except Wrong as wrong:
+            raise Apart(self.failure(wrong.at, wrong.message).fault) from None
         except Apart:  # of a function that this one calls
             raise
         except Failed:

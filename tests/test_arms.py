@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from clock import quick
 from conftest import avr, compiled, contract, core
 from handwritten import Foreign
 from mutants import mutants
@@ -144,6 +145,23 @@ def test_mutants_of_the_branches_and_of_what_waits_are_refused_or_right() -> Non
             proved += 1
             assert runs_alike(mutant.kernel), mutant
     assert 0 < proved < 100
+
+
+@pytest.mark.clock
+def test_a_wrong_arm_of_a_function_is_refused_where_it_is_seen() -> None:
+    """Not once all cases of all its calls are walked, which takes many times as long."""
+    request = spec("avr", 384, op="mul", allow_branches=True)
+    code = kernels.choose(request).image
+    at = next(at for at, instr in disassemble(avr(), code) if instr.insn.name == "adc" and at > len(code) // 2)
+    wrong = bytearray(code)
+    wrong[at + 1] ^= 0x10  # add: the carry before it is lost
+    *_, carried = disassemble(avr(), code[:at])
+
+    def refused() -> str:
+        return str(prove(bytes(wrong), request.contract, core(), branches=True).fault)
+
+    assert refused().startswith(f"0x{carried[0]:04x} `{carried[1].text()}`: what this instruction carries out is not")
+    assert quick(refused, 2)
 
 
 @pytest.mark.parametrize(

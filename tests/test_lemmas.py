@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import re
+from unittest.mock import Mock
 
 import pytest
 from arm import arm
@@ -69,6 +71,24 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
 def test_a_function_is_shown_once_and_told_to_each_call(told: list[bool]) -> None:
     assert link(ALONE + OUTER).prove().proved
     assert told == [True] * 4
+
+
+def test_a_function_that_is_reached_by_way_of_jumps_is_shown_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One jump for each call, as calls have where they do not reach."""
+    ways = iter(range(100))
+    calls = re.sub("rcall mul16", lambda _: f"rcall hop{next(ways)}", OUTER)
+    text = ALONE + "".join(f"hop{way}:\n    rjmp mul16\n" for way in range(next(ways))) + calls
+    shown = Mock(wraps=lemmas.lemma)
+    monkeypatch.setattr(walk, "lemma", shown)
+    kernel = link(text)
+    verdict = kernel.prove()
+    assert verdict.proved and shown.call_count == 1
+    assert verdict.path == interpret.trace(kernel.image, kernel.contract, core(), (1, 1), kernel.entry)[1]
+
+
+@pytest.mark.parametrize("jumps", ["    rjmp mul16\n", "    rjmp .\n" * 1500], ids=["round", "many"])
+def test_jumps_that_lead_to_no_function_are_refused(jumps: str) -> None:
+    assert not link(f"mul16:\n{jumps}{OUTER}").prove().proved
 
 
 def test_what_needs_something_of_its_caller_is_walked(told: list[bool]) -> None:

@@ -47,6 +47,14 @@ def test_proof_of_the_fastest_product_takes_half_a_second(bits: int, branches: b
     assert quick(lambda: prove(image, contract("mul", bits // 8), core(), branches=branches), 0.5)
 
 
+@pytest.mark.clock
+@pytest.mark.parametrize(("bits", "branches"), [(768, False), (1024, False), (384, True)])
+def test_proof_of_a_large_product_takes_less_than_a_second(bits: int, branches: bool) -> None:
+    """The last carry of a difference of 64 limbs takes more terms than a first look has: then it is seen at once."""
+    image = choose(spec("avr", bits, op="mul", allow_branches=branches)).image
+    assert quick(lambda: prove(image, contract("mul", bits // 8), core(), branches=branches), 1)
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_kernels_that_sqgen_did_not_write_are_proved(name: str) -> None:
     assert foreign(name).prove().fault is None
