@@ -9,9 +9,10 @@ pointers, is another place that it uses: for the lemma knows these as different.
 what the lemma's walk did, moved to where the pointers point; the limbs written are digits of the product of the limbs
 read, and registers hold what they held, pointers moved by as much, limbs of the product, or something unknown.
 
-Where branches on secrets are allowed a function may have several cases, each of which must show the same.
+Where branches on secrets are allowed a function may have several cases, each of which must show the same; if one does
+not, the code is refused.  A function that is called by way of jumps is shown where these lead.
 
-Where there is no lemma, or it does not fit, the call is walked like any other code.
+Otherwise, where there is no lemma, or it does not fit, the call is walked like any other code.
 """
 
 from __future__ import annotations
