@@ -29,7 +29,7 @@ class Carries(Atoms):
     def __init__(self, most: int = SMALL) -> None:
         super().__init__()
         self.most = max(most, SMALL)
-        self.settled: set[tuple[int, str, int, int]] = set()  # carries that `settle` has looked at, and how
+        self.settled: set[tuple[int, str, int, int]] = set()  # looked at: carry, how, function, budget
         self.dropped: set[int] = set()  # carries that the code takes for nothing
         self.depths: dict[int, int] = {}  # of limbs of absolute differences: how many of them lie in each other
         self.in_vain = 0  # terms touched in looking for bounds and not finding them
@@ -184,7 +184,7 @@ class Carries(Atoms):
 
     def _sign_equal_to(self, carry: int, budget: int, *, thorough: bool) -> Form | None:
         """The latest sign before the carry, or that of a sign-extended number that was added, if the carry is always
-        what that is."""
+        what that is; `budget`: terms touched at most to see the former."""
         extended = self.extended(carry)
         if extended and thorough and self.bounded({carry: 1, extended: -1}, 0, 0, {}, 8 * self.small):
             return {extended: 1}
