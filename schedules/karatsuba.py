@@ -13,10 +13,9 @@ but the next one may have three of them in place (`parts=nested`).  Where limbs 
 (`parts=whole`), all levels down to single limbs stand in place, in pieces of some limbs.
 
 No branch looks at a sign: M is combined with a mask, which holds all ones if M is to be added.  With `signs=branched`
-one does, at the outermost level alone, for the proof walks every case of a branch: M is added or subtracted in arms of
-their own, which take equally long; a level in place, up to 18 limbs, does in such arms all that comes after
-b_lo - b_hi.  A function that is called is proved once for all calls: with `signs=everywhere` these branch too, those of
-two levels in place also in H.
+one does, at the outermost level: M is added or subtracted in arms of their own, which take equally long; a level in
+place, up to 18 limbs, does in such arms all that comes after b_lo - b_hi, and of two levels in place the inner ones do
+so in H and M.  With `signs=everywhere` functions that are called branch too.
 
 Cost: 3 M(n/2) and about 24 cycles for each limb of a half; 43 with three in place; called, 52.
 """
@@ -126,9 +125,8 @@ def steps(op: str, n: int, values: Values) -> Iterator[Step]:
     yield from level(a, b, values.one("levels"), values, values.word("signs"))
 
 
-def level(a: Slice, b: Slice, levels: int, values: Values, signs: str, *, function: bool = False) -> Iterator[Step]:
-    """One level, for two operands of as many limbs, and what branches on signs there; as a `function` that is called,
-    or in one that is not."""
+def level(a: Slice, b: Slice, levels: int, values: Values, signs: str) -> Iterator[Step]:
+    """One level, for two operands of as many limbs, and what branches on signs there."""
     n = a.count
     half = n - n // 2
     called = levels > IN_ONE[values.word("parts")]
@@ -143,12 +141,12 @@ def level(a: Slice, b: Slice, levels: int, values: Values, signs: str, *, functi
     names = tuple(each.sign for each in differences)
     early, rows = (EARLY, set()) if signs == "branch-free" else (EARLY_IN_ARMS, ROWS_IN_ARMS)
     inner = signs if called and signs == "everywhere" else "branch-free"
-    in_high = "branched" if function and not called and signs == "everywhere" else inner
+    in_place = "branched" if signs != "branch-free" and not called else inner
     of_low, of_high, of_middle = (
         leaf(limbs, which, values, rows=(which, n) in rows)
         if streamed
         else plan(limbs, levels - 1, values, looked, function=called)
-        for limbs, which, looked in ((half, "L", inner), (n - half, "H", in_high), (half, "M", inner))
+        for limbs, which, looked in ((half, "L", inner), (n - half, "H", in_place), (half, "M", in_place))
     )
     form_low: tuple[Step, ...] = (Block("L"), Part(of_low, Slice("r", 0, 2 * half), *low, called))
     form_high: tuple[Step, ...] = (Block("H"), Part(of_high, Slice("r", 2 * half, 2 * (n - half)), *high, called))
@@ -218,5 +216,5 @@ def plan(n: int, levels: int, values: Values, signs: str, *, function: bool = Fa
     own = {"levels": str(levels), "signs": signs}
     names = (name for name in values.names() if name != REGISTERS.name)  # they are looked for in the whole
     text = tuple((name, own.get(name) or values.text(name)) for name in names)
-    steps = level(Slice("a", 0, n), Slice("b", 0, n), levels, values, signs, function=function)
+    steps = level(Slice("a", 0, n), Slice("b", 0, n), levels, values, signs)
     return Plan("mul", n, "karatsuba", text, tuple(steps))

@@ -19,11 +19,14 @@ class Agreement:
     """Looks at errors, which must vanish but for a multiple of the `modulus`.
 
     `branches`: an arm is right by what is known in its case alone.  `refuted` says whether the code is known to be
-    wrong: then what would be looked for is not there, and to find that out takes long.
+    wrong: then what would be looked for is not there, and to find that out takes long.  The first `given` atoms are
+    not taken apart.
     """
 
-    def __init__(self, atoms: Carries, modulus: int, *, branches: bool, refuted: Callable[[], bool]) -> None:
-        self.atoms, self.modulus, self.branches, self.refuted = atoms, modulus, branches, refuted
+    def __init__(
+        self, atoms: Carries, modulus: int, *, branches: bool, refuted: Callable[[], bool], given: int = 0
+    ) -> None:
+        self.atoms, self.modulus, self.branches, self.refuted, self.given = atoms, modulus, branches, refuted, given
         self.begun = atoms.looked
 
     def left(self, error: Form, fixed: Mapping[int, int]) -> Form:
@@ -33,7 +36,7 @@ class Agreement:
         term without any of these hardly ever vanishes.
         """
         while True:
-            error = self.atoms.reduce(error, fixed)
+            error = self.atoms.reduce(error, fixed, given=self.given)
             left = {atom: c for atom, c in error.items() if c % self.modulus}
             if not left or self.infeasible(fixed):
                 return {}

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import functools
 from collections.abc import Iterator, Mapping, Sequence
 
 from .bus import Bus, connect
@@ -26,8 +27,9 @@ from .encode import Instr, decode
 from .forward_bits import logic
 from .forward_end import left_over, written_out
 from .forward_numbers import Budget, Fork, Form, Impossible, Numbers, Value
-from .forward_trace import Touch, Trace
+from .forward_trace import Region, Touch, Trace
 from .meaning import Meaning
+from .meeting import Meetings
 from .table import Core, Insn
 
 STEP = 64  # terms added up that take as long as an instruction: a million are followed at most, in all cases
@@ -50,6 +52,7 @@ class Machine:
         budget: Budget,
         *,
         branches: bool = False,
+        joins: bool = True,
     ) -> None:
         self.image, self.contract, self.core, self.at = image, contract, core, entry
         self.branches = branches  # whether a branch may hang on a bit of the operands
@@ -73,6 +76,8 @@ class Machine:
         self.before = 0  # atoms that there were when one of a buffer was first read, 0 if none was
         self.foreign: list[int] = []  # what a device holds that others may have used, who found nothing in it
         self.trace: Trace = []
+        self.meetings = Meetings(functools.partial(decode, isa, image)) if joins else None
+        self.regions: list[Region] = []  # of the trace, where arms were joined
         self.conditions: tuple[tuple[str, int], ...] = ()  # of the next instructions: flag, value it must have
         for (name, length), registers in zip(contract.buffers.items(), isa.abi.arguments, strict=False):
             self.point(registers, name)
@@ -109,16 +114,21 @@ class Machine:
         width = self.isa.limb_bits
         return self.linear([(1 << (width * k), self.read(self.isa.slots[name])) for k, name in enumerate(registers)])
 
-    def cases(self, bit: int) -> Iterator[Machine]:
-        """Two copies of the machine, one for each value of a bit, if it can have it.  Raises TooMuch."""
+    def twin(self) -> Machine:
+        """A copy of the machine.  Raises TooMuch."""
         held = (*vars(self).values(), *vars(self.numbers).values())
         self.budget.spend(sum(len(thing) for thing in held if isinstance(thing, dict | list)))
+        twin = copy.copy(self)
+        twin.numbers = copy.copy(self.numbers)
+        for owner in (twin, twin.numbers):
+            for name, thing in vars(owner).items():
+                setattr(owner, name, copy.copy(thing) if isinstance(thing, dict | list | set | Bus) else thing)
+        return twin
+
+    def cases(self, bit: int) -> Iterator[Machine]:
+        """Two copies of the machine, one for each value of a bit, if it can have it.  Raises TooMuch."""
         for number in (0, 1):
-            twin = copy.copy(self)
-            twin.numbers = copy.copy(self.numbers)
-            for owner in (twin, twin.numbers):
-                for name, thing in vars(owner).items():
-                    setattr(owner, name, copy.copy(thing) if isinstance(thing, dict | list | set | Bus) else thing)
+            twin = self.twin()
             with contextlib.suppress(Impossible):
                 twin.numbers.assume(bit, number)
                 yield twin
@@ -341,6 +351,7 @@ class Machine:
 
     def enter(self, following: int) -> None:
         """A function is called: its return address goes to the link register or to the stack."""
+        self.numbers.unmultiplied = 0
         if self.isa.abi.link:
             link = self.unknown(self.isa.limb_bits)
             self.write(self.isa.slots[self.isa.abi.link], link)

@@ -154,10 +154,12 @@ def levels_of(numbers: Numbers) -> Sequence[int]:
     return numbers.levels
 
 
-def written_out(numbers: Numbers, form: Form) -> Form:
-    """A form without digits and names."""
+def written_out(numbers: Numbers, form: Form, given: int = 0) -> Form:
+    """A form without digits and names, but for the first `given` atoms."""
 
     def exact(atom: int) -> tuple[Form, int] | None:
+        if atom < given:
+            return None
         cut = numbers.cuts.get(atom)
         if (equal := numbers.equal(atom)) is not None:
             return equal, 1

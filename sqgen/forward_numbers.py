@@ -85,6 +85,7 @@ class Numbers:
         self.names: dict[int, Form] = {}  # atom -> the form that it is another name of
         self.known: dict[int, Form] = {}  # atom -> the number that it is, found out or assumed
         self.factors: set[int] = set()  # atoms that were multiplied by each other
+        self.unmultiplied = 0  # atoms that there were when the latest function did that first, 0 if it has not
         self.choosers: set[int] = set()  # bits that a limb was multiplied by, or another one, or that branches hang on
         self.decided: dict[int, int] = {}  # bits that are assumed
         self.solved: dict[int, Form] = {}  # atom -> what it equals where a comparison is known
@@ -235,6 +236,7 @@ class Numbers:
         ends = [a * b for a in (left.low, left.high) for b in (right.low, right.high)]
         factors = self.factor(left), self.factor(right)
         self.factors.update(factors)
+        self.unmultiplied = self.unmultiplied or len(self.ranges)
         monomial = self.times(factors[:1], factors[1:])
         return self.value({monomial: 1}, min(ends), max(ends))
 

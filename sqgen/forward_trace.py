@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from math import prod
 from typing import NamedTuple
 
 from .contract import Contract
@@ -17,12 +18,34 @@ class Touch(NamedTuple):
     number: int
 
 
+class Region(NamedTuple):
+    """Where in a trace arms begin and end that were joined, what may be executed there, and in how many ways."""
+
+    start: int
+    end: int
+    paths: Sequence[tuple[int, ...]]
+    ways: int
+
+
 Trace = list[tuple[int, list[Touch]]]  # for each instruction executed its offset in bytes and what it touches
 
 
 def path_of(trace: Trace, entry: int) -> tuple[int, ...]:
     """Offsets of the instructions executed, in bytes from the entry."""
     return tuple(at - entry for at, _ in trace)
+
+
+def paths(trace: Trace, regions: Sequence[Region], since: int = 0) -> list[tuple[int, ...]]:
+    """The path of a trace from an instruction on; then it with each other arm in place of the one that it has."""
+    own = path_of(trace[since:], 0)
+    inside = [(each.start - since, each.end - since, each.paths) for each in regions if each.start >= since]
+    others = [(*own[:start], *path, *own[end:]) for start, end, some in inside for path in some[1:]]
+    return [own, *others]
+
+
+def ways(regions: Sequence[Region], since: int = 0) -> int:
+    """How many paths that stands for."""
+    return prod(each.ways for each in regions if each.start >= since)
 
 
 def touches(trace: Trace) -> Iterator[Touch]:

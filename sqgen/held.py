@@ -48,6 +48,18 @@ class Event(NamedTuple):
     number: int
 
 
+class Ways(NamedTuple):
+    """The paths from a branch to where its arms meet, as offsets in bytes, and how many there are with those of what
+    they call."""
+
+    paths: tuple[tuple[int, ...], ...]
+    ways: int
+
+    def path(self, call: int) -> tuple[int, ...]:
+        """That of the call with this number: they take turns."""
+        return self.paths[call % len(self.paths)]
+
+
 Value = Form | ZeroTest | None  # None: whatever was left there
 Cell = Form | Return
 Place = tuple[str, int]  # buffer, offset in limbs

@@ -26,6 +26,11 @@ class Instructions:
             self.decoded[place] = decode(self.isa, self.image, place)
         return self.decoded[place]
 
+    def target(self, place: int) -> int:
+        """Where the jump, branch or call there leads."""
+        instr = self.at(place)
+        return place + instr.insn.size + next(iter(instr.immediates.values()))
+
     def unread(self, state: State, slot: int) -> bool:
         """Whether the flag in `slot`, as the current instruction leaves it, is written again before it is read."""
         flag = self.isa.flags[slot - len(self.isa.registers) - len(self.isa.special)]
@@ -61,5 +66,5 @@ class Instructions:
             cell = state.memory.get(("stack", state.depth + 1 - state.below()))
             return cell.target if isinstance(cell, Return) else None
         if kind in ("jump", "call"):
-            return following + next(iter(instr.immediates.values()))
+            return self.target(at)
         return None if kind and kind != "when" else following

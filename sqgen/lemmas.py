@@ -27,7 +27,7 @@ from .agreement import Agreement
 from .bus import Bus
 from .encode import Instr
 from .ending import blame, suspected
-from .held import Event, Place, Refused
+from .held import Event, Place, Refused, Ways
 from .linear import ONE, ZERO, Form, combine
 from .products import digits_of, error, forms, is_product, operands, runs, touched
 from .symbolic import State
@@ -88,16 +88,18 @@ class Lemma:
 
 class Lemmas:
     """The lemmas of one proof, by function; at most so many `steps` are walked in vain to find some.  `refuted` says
-    whether the code is known to be wrong."""
+    whether the code is known to be wrong; `joins` whether arms may be joined."""
 
-    def __init__(self, steps: int, refuted: Callable[[], bool] = lambda: False) -> None:
-        self.steps, self.refuted = steps, refuted
+    def __init__(self, steps: int, refuted: Callable[[], bool] = lambda: False, *, joins: bool = True) -> None:
+        self.steps, self.refuted, self.joins = steps, refuted, joins
         self.known: dict[int, list[Lemma]] = {}
         self.closed: set[int] = set()  # functions that are being shown, or cannot be
+        self.joined: list[Ways] = []  # of arms that were joined
         self.used = 0
 
     def arms(self) -> Iterator[tuple[tuple[int, ...], ...]]:
-        """Of each function that goes several ways: its paths."""
+        """Of each function that goes several ways, and of arms that were joined: the paths."""
+        yield from (each.paths for each in self.joined)
         yield from (each.cases for known in self.known.values() for each in known if len(each.cases) > 1)
 
     def go_on(self) -> bool:
@@ -179,7 +181,7 @@ def lemma(
     return Lemma(
         {name: group for name, group in names.items() if name in used},
         tuple(state.events),
-        tuple(rounds(state)),
+        tuple(rounds(state.path, state.told)),
         (tuple(state.path),),
         prod(each.ways for _, each in state.told),
         state.lowest,
@@ -210,14 +212,13 @@ def agrees(
     return not rest
 
 
-def rounds(state: State) -> Iterator[tuple[int, ...]]:
-    """The path of a case; then it with other paths of the functions of which it was told, until each was there."""
-    path = tuple(state.path)
-    calls = Counter(id(known) for _, known in state.told)
-    for turn in range(max((-(-len(known.paths) // calls[id(known)]) for _, known in state.told), default=1)):
+def rounds(path: Sequence[int], told: Sequence[tuple[int, Lemma | Ways]]) -> Iterator[tuple[int, ...]]:
+    """The path of a case; then it with other paths of what it was `told` of, until each was there."""
+    calls = Counter(id(known) for _, known in told)
+    for turn in range(max((-(-len(known.paths) // calls[id(known)]) for _, known in told), default=1)):
         new: list[int] = []
         end, seen = 0, Counter[int]()
-        for at, known in state.told:
+        for at, known in told:
             call, which = seen[id(known)], id(known)
             new += [*path[end:at], *known.path(turn * calls[which] + call)]
             end = at + len(known.path(call))

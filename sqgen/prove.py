@@ -43,9 +43,11 @@ def prove(image: bytes, contract: Contract, core: Core, entry: int = 0, *, branc
     try:
         proof = _Proof(image, contract, core, entry, branches=branches)
         verdict = proof.run()
-        if verdict.fault and proof.lemmas.used and not (branches or proof.refuted):
-            # without lemmas more is known of what a function leaves
-            verdict = _Proof(image, contract, core, entry, branches=branches, lemmas=Lemmas(0)).run()
+        shortened = proof.lemmas.joined if branches else proof.lemmas.used
+        if verdict.fault and shortened and not proof.refuted:
+            # more is known of what arms leave if they are not joined, and without lemmas of what a function does
+            lemmas = Lemmas(longest(contract), joins=False) if branches else Lemmas(0)
+            verdict = _Proof(image, contract, core, entry, branches=branches, lemmas=lemmas).run()
         return verdict
     finally:
         if collecting:
@@ -76,7 +78,7 @@ class _Proof(Walk):
             return Verdict(self.contract, fault, (), 0, {}, cases)
         assert first is not None
         path = tuple(first.path)
-        others = tuple(dict.fromkeys((*rounds(first), *self.paths)))[1:]
+        others = tuple(dict.fromkeys((*rounds(first.path, first.told), *self.paths)))[1:]
         arms = tuple(self.lemmas.arms())
         return Verdict(
             self.contract, None, path, self.stack(first), overlap(first), cases, others, max(1, self.ways), arms

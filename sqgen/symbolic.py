@@ -11,7 +11,7 @@ from .bitwise import logic
 from .bus import Bus
 from .carries import BUDGET, Carries
 from .contract import Contract
-from .held import Call, Cell, Event, Place, Refused, Return, Split, Value, ZeroTest
+from .held import Call, Cell, Event, Place, Refused, Return, Split, Value, Ways, ZeroTest
 from .linear import ONE, ZERO, Form, combine, substitute
 from .meaning import LOCAL, LOST
 
@@ -43,7 +43,8 @@ class State:
     depth: int = 0  # stack pointer, in limbs from its value at entry
     lowest: int = 0
     calls: list[Call] = field(default_factory=list)  # that have not returned
-    told: list[tuple[int, Lemma]] = field(default_factory=list)  # where in the path one is, and of which function
+    # where in the path one is, and of which function, or of the arms that were joined there
+    told: list[tuple[int, Lemma | Ways]] = field(default_factory=list)
     links: tuple[tuple[int, int, int], ...] = ()  # of these, where there is a link register: its atom, depth, target
     left: dict[int, Cell | None] = field(default_factory=dict)  # on the stack below its pointer; None: unknown
     conditions: tuple[tuple[str, int], ...] = ()  # of the next instructions: a flag, and the value it must have

@@ -134,7 +134,7 @@ def _should_say(found: Verified, body: bytes, cases: int) -> dict[str, object]:
         cases=cases,
         stack=verdict.stack,
         overlap=verdict.overlap,
-        paths=len(verdict.paths),
+        paths=verdict.ways,
         variable=variable,
     )
     return {

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
+from typing import NamedTuple
 
-from . import bus, turns
+from . import bus, joined, turns
 from .branching import decided
 from .contract import Contract
 from .encode import DecodeError, Instr
 from .ending import Wrong
-from .held import Event, Refused, Return, Split
+from .held import Event, Refused, Return, Split, Ways
 from .lemmas import Lemma, Lemmas, applied, lemma, masked, pointers, together
 from .linear import ZERO, combine
+from .meeting import Meetings
 from .products import called, resumed, returned
 from .steps import Failed, Steps
 from .symbolic import State
@@ -43,6 +45,17 @@ def longest(contract: Contract) -> int:
     return steps_per_product(contract.isa.limb_bits // 8) * contract.limbs**2 + STEPS_BESIDE
 
 
+class End(NamedTuple):
+    """Where a walk ends: a place, with so many calls that have not returned; for None the end of the turn of a loop,
+    with the stack pointer where it was at the start."""
+
+    at: int
+    calls: int | None = None
+
+    def reached(self, state: State, at: int) -> bool:
+        return at == self.at and (state.depth == 0 if self.calls is None else len(state.calls) == self.calls)
+
+
 class Apart(Failed):
     """The cases of a function can be told from each other, or one is wrong, whoever calls it."""
 
@@ -67,9 +80,10 @@ class Walk(Steps):
         self.longest = longest(contract)
         self.lemmas = lemmas or Lemmas(self.longest)
         self.seen: set[int] = set()  # addresses whose instructions may be executed
+        self.meetings = Meetings(self.instructions.at)
         self.turns = turns.bodies(image, self.isa, entry)
 
-    def cases(self, state: State, at: int, most: int, end: int | None = None) -> Iterator[State]:
+    def cases(self, state: State, at: int, most: int, end: End | None = None) -> Iterator[State]:
         """All cases of what is executed from a place on, each at its end.  Raises Failed, also where they are more than
         `most`, or too large."""
         waiting, held, ended = [(state, at)], state.size, 0
@@ -81,20 +95,43 @@ class Walk(Steps):
                 ended += 1
                 yield case
                 continue
-            atom, at = split
-            forked = [(case.fork(atom, value), at) for value in (1, 0)]
+            forked = self.forked(case, *split, most)
             waiting += forked
             held += sum(each.size for each, _ in forked)
             if ended + len(waiting) > most or held > WAITING:
                 raise self.failure(at, f"the proof needs more than {most} cases, or too much for each")
 
-    def walk(self, state: State, at: int, end: int | None = None) -> tuple[int, int] | None:
-        """Execute until the function returns, or the turn of a loop comes to its `end` (None), or a case must be split
-        (the atom, and where)."""
+    def forked(self, state: State, atom: int, at: int, most: int) -> list[tuple[State, int]]:
+        """The two cases of an atom at a place; or where they meet, as one if they can be."""
+        made = len(self.atoms.low)
+        forked = [(state.fork(atom, value), at) for value in (1, 0)]
+        place = self.meetings.after(at) if self.lemmas.joins else None
+        if place is None:
+            return forked
+        end = End(place, len(state.calls))
+        cases = [each for case, _ in forked for each in self.cases(case, at, most, end)]
+        one = joined.united(state, cases, made, self.lemmas.refuted)
+        if one is None or not self.together(one, place):
+            return [(case, place) for case in cases]
+        return [(one, place)]
+
+    def together(self, state: State, at: int) -> bool:
+        """Whether all ways of arms that were joined, which meet at a place, take as long; then they are noted."""
+        _, ways = state.told[-1]
+        assert isinstance(ways, Ways)
+        paths = [(*path, at - self.entry) for path in ways.paths]
+        if len({price(self.isa, self.core, self.image, path, self.entry).call for path in paths}) > 1:
+            return False
+        self.lemmas.joined.append(ways)
+        return True
+
+    def walk(self, state: State, at: int, end: End | None = None) -> tuple[int, int] | None:
+        """Execute until the function returns, or the `end` is reached (None), or a case must be split (the atom, and
+        where)."""
         resumed(state)
         while True:
             at = self.turn(state, at)
-            if at == end and state.depth == 0:
+            if end and end.reached(state, at):
                 return None
             self.count(state, at)
             try:
@@ -139,10 +176,11 @@ class Walk(Steps):
             state.path += self.latest.path(before)
             self.latest = None
 
-    def over(self, at: int, end: int | None) -> None:
-        """The function has returned.  Raises Failed in the turn of a loop, which has not come to its end."""
+    def over(self, at: int, end: End | None) -> None:
+        """The function has returned.  Raises Failed where it should have come to an end before."""
         if end is not None:
-            raise self.failure(at, "returns in the turn of a loop")
+            where = "in the turn of a loop" if end.calls is None else "before the arms of a branch meet"
+            raise self.failure(at, f"returns {where}")
 
     def count(self, state: State, at: int) -> None:
         """One more instruction is walked.  Raises Failed where these are too many, TooMuch where their terms are."""
@@ -178,7 +216,7 @@ class Walk(Steps):
             return following
         if kind == "return":
             return self.follow(state, instr) if self.isa.abi.link else self.leave(state)
-        target = following + next(iter(instr.immediates.values()))
+        target = self.instructions.target(at)
         if kind == "jump":
             return target
         if kind == "call":
@@ -242,7 +280,7 @@ class Walk(Steps):
                 return [*places]
             self.allowed(instr)
             self.seen.add(at)
-            at += instr.insn.size + next(iter(instr.immediates.values()))
+            at = self.instructions.target(at)
             if at in places:
                 return [at]
             places[at] = None
@@ -263,7 +301,8 @@ class Walk(Steps):
         found: list[Lemma] = []
         refuted = self.lemmas.refuted if self.branches else None
         try:
-            for case in self.cases(state, target, MOST_CASES if self.branches else 1, end):
+            ended = None if end is None else End(end)
+            for case in self.cases(state, target, MOST_CASES if self.branches else 1, ended):
                 if flag and not self.kept(case, flag):
                     return None
                 shown = lemma(case, names, self.initial, self.instructions.at(target), before, refuted=refuted)

@@ -1,0 +1,146 @@
+"""Arms that join: where both ways of a branch meet again, one state may stand for all cases.
+
+What the arms have written is, in many a product, the same number: the same polynomial in what was known before the
+branch.  Whether it is, is shown in each case by what is known there, just as at the end of the proof.  Then fresh limbs
+with that one relation take the place of what each case has left, and of the registers that differ nothing is known any
+more.  So the cases of a part do not multiply with those of the next one.
+
+A guess is only that the arms leave one number in each row of places that they wrote, and that no register they changed
+is needed: if the proof fails later, it is begun again and joins nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from math import prod
+from typing import TypeVar
+
+from .agreement import Agreement
+from .held import Cell, Place, Value, Ways
+from .lemmas import groups, rounds
+from .linear import Form, combine, substitute
+from .products import forms, number, runs
+from .symbolic import State
+
+Held = TypeVar("Held", Value, Cell)
+
+
+def united(before: State, cases: Sequence[State], made: int, refuted: Callable[[], bool]) -> State | None:
+    """One state for all cases of a branch in the state `before`, at the place where they meet; None if they do not
+    leave the same.  So many atoms were `made` before; `refuted` says whether the code is known to be wrong."""
+    first = cases[0]
+    if not all(alike(before, first, case) for case in cases):
+        return None
+    state = replace(
+        first,
+        slots=list(first.slots),
+        memory=dict(first.memory),
+        fixed=dict(before.fixed),
+        told=[*before.told, (len(before.path), ways(before, cases))],
+    )
+    known = [{atom: value for atom, value in case.fixed.items() if atom not in before.fixed} for case in cases]
+    apart: list[Place] = []
+    for place in first.memory:
+        shared = common(before.memory.get(place), [case.memory[place] for case in cases], known)
+        if shared is None:
+            apart.append(place)
+        else:
+            state.memory[place] = shared
+    if not apart:
+        return None
+    registers(before, state, cases, known)
+    return state if all(merged(state, cases, run, made, refuted) for run in runs(sorted(apart))) else None
+
+
+def ways(before: State, cases: Sequence[State]) -> Ways:
+    """The paths of all cases since the state `before`."""
+    since, known = len(before.path), len(before.told)
+    told = [[(at - since, what) for at, what in case.told[known:]] for case in cases]
+    paths = (rounds(case.path[since:], its) for case, its in zip(cases, told, strict=True))
+    count = sum(prod(what.ways for _, what in its) for its in told)
+    return Ways(tuple(dict.fromkeys(path for some in paths for path in some)), count)
+
+
+def alike(before: State, first: State, case: State) -> bool:
+    """Whether a case has done to the stack, and to memory, what the first one did, and called nothing that is not
+    over."""
+    return (
+        case.bus is None
+        and not (case.contract.wiped or case.conditions or case.halfway)
+        and (case.depth, case.lowest, case.links, case.pushed) == (first.depth, first.lowest, first.links, first.pushed)
+        and case.memory.keys() == first.memory.keys()
+        and (case.given or {}).keys() == (before.given or {}).keys()
+        and len(case.calls) == len(before.calls)
+        and all(call is its for call, its in zip(case.calls, before.calls, strict=True))
+        and accessed(before, case) == accessed(before, first)
+    )
+
+
+def accessed(before: State, case: State) -> list[tuple[str, str, int]]:
+    """What a case has read and written since the state `before`, in order."""
+    events = case.events[len(before.events) :]
+    return [(kind, place, offset) for _, kind, place, offset in events if kind != "branch"]
+
+
+def common(value: Held | None, cells: Sequence[Held], known: Sequence[Mapping[int, int]]) -> Held | None:
+    """What is held in all cases, if it is the same; None if not.  `value`: what was there before, and still is if each
+    case has put no more into it than what is `known` there."""
+    first = cells[0]
+    if all(cell is first or cell == first for cell in cells):
+        return first
+    if isinstance(value, dict) and all(put_in(value, bits) == cell for bits, cell in zip(known, cells, strict=True)):
+        return value
+    return None
+
+
+def put_in(form: Form, values: Mapping[int, int]) -> Form:
+    """The form with the values of some atoms put in."""
+    for atom, value in values.items():
+        form = substitute(form, atom, value)
+    return form
+
+
+def registers(before: State, state: State, cases: Sequence[State], known: Sequence[Mapping[int, int]]) -> None:
+    """Registers hold what is common to all cases, an address if it is the same, and else something unknown."""
+    isa = state.contract.isa
+    for slot, value in enumerate(before.slots):
+        shared = common(value, [case.slots[slot] for case in cases], known)
+        limb = shared is None and isa.widths[slot] == isa.limb_bits
+        state.slots[slot] = {state.atoms.new(0, state.limb_top()): 1} if limb else shared
+    for group in (*groups(isa), isa.stack_registers):
+        where = {case.resolve(case.joined(group)) for case in cases}
+        if len(where) == 1 and None not in where:
+            for name in group:
+                state.slots[isa.slots[name]] = cases[0].slots[isa.slots[name]]
+
+
+def merged(state: State, cases: Sequence[State], run: Sequence[Place], made: int, refuted: Callable[[], bool]) -> bool:
+    """Let neighbouring places hold the limbs of one number, if it is the same in all cases: of atoms that there were
+    before these, for those of one case say nothing in the others.  What was there before the first multiplication is
+    not taken apart, so that a part of a part is a product of few limbs."""
+    atoms = state.atoms
+    given, size = atoms.unmultiplied, 1 << (state.contract.isa.limb_bits * len(run))
+    numbers = [number(case, forms([case.memory[place] for place in run])) for case in cases]
+    first = atoms.reduce(numbers[0], cases[0].fixed, given=given)
+    whole = {atom: c for atom, c in first.items() if all(each < made for each in atoms.factors.get(atom, (atom,)))}
+    agreement = Agreement(atoms, size, branches=True, refuted=refuted, given=given)
+    for case, its in zip(cases, numbers, strict=True):
+        error = atoms.reduce(combine([(1, its), (-1, whole)]), case.fixed, given=given)
+        if atoms.uncarried(error) or agreement.left(error, case.fixed):
+            return False
+    limbs = remainder(state, whole, len(run))
+    state.memory.update(zip(run, limbs, strict=False))
+    return bool(limbs)
+
+
+def remainder(state: State, whole: Form, count: int) -> list[Form]:
+    """So many limbs, new atoms, of a number modulo what they hold, and a carry or borrow, which is dropped; none if the
+    number may be further from that."""
+    limb = state.contract.isa.limb_bits
+    size, (low, high) = 1 << (limb * count), state.atoms.range(whole)
+    if low < -size or high >= (size if low < 0 else 2 * size):
+        return []
+    *limbs, carry = state.fresh(whole, [limb] * count + [1], [1] * count + [-1 if low < 0 else 1])
+    state.atoms.dropped.update(carry)
+    return limbs
