@@ -212,9 +212,15 @@ class _Arm:
 
 
 def _cycles(ops: Sequence[Op], isa: Isa) -> int:
-    """Cycles of an arm, but for those in which it only waits: an arm in it is as long."""
-    core = isa.core(isa.default_core)
-    return sum(isa.cycles(isa.insns[op.insn], core) for op in ops if op.insn in isa.insns and op.insn != "nop")
+    """Cycles of an arm, and in it of the way that ends with a jump: what that passes over takes as long."""
+    core, cycles, over = isa.core(isa.default_core), 0, None
+    for op in ops:
+        if over is None and op.insn in isa.insns:
+            cycles += isa.cycles(isa.insns[op.insn], core)
+            over = op.args if op.insn == "rjmp" else None
+        elif op.insn == "label" and op.args == over:
+            over = None
+    return cycles
 
 
 def _base(op: Op) -> str:

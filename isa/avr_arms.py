@@ -92,9 +92,12 @@ class InArms(InRegisters):
             step = rest.popleft()
             self.title = step.title if isinstance(step, Block) else self.title
             self.step(step)
-        negative: Way = f"{self.title}, e negative", lambda: Negative(self).go_on(rest)
-        other: Way = f"{self.title}, e not negative", lambda: Other(self).go_on(rest)
+        arms = Negative(self), Other(self)
+        negative: Way = f"{self.title}, e negative", lambda: arms[0].go_on(rest)
+        other: Way = f"{self.title}, e not negative", lambda: arms[1].go_on(rest)
         two_ways(self.build, "brcs", negative, other)
+        self.upper = arms[0].upper
+        assert self.upper == arms[1].upper, "both arms leave the same limbs"
 
     def form_e(self) -> None:
         """e'; its borrow stays in the carry."""
@@ -114,6 +117,8 @@ class Arm(InRegisters):
         self.form_d_early()
         for step in steps:
             self.step(step)
+        for limb in self.upper:
+            self.build.mark("own", limb)
 
     def place_of_d(self) -> Callable[[int, Virtual], None] | None:
         """The highest limbs of what goes, for which there are no registers, wait where their rows will leave M's."""
@@ -169,12 +174,17 @@ class Negative(Arm):
         build.emit("asr", self.mask, comment="the mask of d's sign stays as it is")
         build.mark("brcc", plain)
         chain = Chain(build, "carry", self.zero)
-        chain.run(self.sum, lambda index: self.e[index], range(self.half))
+        to, addends = (self.e, self.sum) if self.site.kept else (self.sum, self.e)
+        chain.run(to, lambda index: addends[index], range(self.half))
         self.count(top, chain.carry)
         build.mark("rjmp", done)
         build.mark("label", plain)
-        build.mark("wait", self.half + 2)
+        if self.site.kept:
+            for limb, addend in zip(to, addends, strict=True):
+                build.emit("mov", limb, addend)
+        build.mark("wait", 2 if self.site.kept else self.half + 2)
         build.mark("label", done)
+        self.sum = list(to)
 
     def too_much(self) -> Flag | None:
         return None

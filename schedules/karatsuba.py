@@ -15,7 +15,8 @@ but the next one may have three of them in place (`parts=nested`).  Where limbs 
 No branch looks at a sign: M is combined with a mask, which holds all ones if M is to be added.  With `signs=branched`
 one does, at the outermost level: M is added or subtracted in arms of their own, which take equally long; a level in
 place, up to 18 limbs, does in such arms all that comes after b_lo - b_hi, and of two levels in place the inner ones do
-so in H and M.  With `signs=everywhere` functions that are called branch too.
+so, too.  Of L, whose upper limbs both arms have to leave in registers, only where H comes before that difference.  With
+`signs=everywhere` functions that are called branch too.
 
 Cost: 3 M(n/2) and about 24 cycles for each limb of a half; 43 with three in place; called, 52.
 """
@@ -142,11 +143,12 @@ def level(a: Slice, b: Slice, levels: int, values: Values, signs: str) -> Iterat
     early, rows = (EARLY, set()) if signs == "branch-free" else (EARLY_IN_ARMS, ROWS_IN_ARMS)
     inner = signs if called and signs == "everywhere" else "branch-free"
     in_place = "branched" if signs != "branch-free" and not called else inner
+    in_low = inner if half in EARLY_IN_ARMS else in_place
     of_low, of_high, of_middle = (
         leaf(limbs, which, values, rows=(which, n) in rows)
         if streamed
         else plan(limbs, levels - 1, values, looked, function=called)
-        for limbs, which, looked in ((half, "L", inner), (n - half, "H", in_place), (half, "M", in_place))
+        for limbs, which, looked in ((half, "L", in_low), (n - half, "H", in_place), (half, "M", in_place))
     )
     form_low: tuple[Step, ...] = (Block("L"), Part(of_low, Slice("r", 0, 2 * half), *low, called))
     form_high: tuple[Step, ...] = (Block("H"), Part(of_high, Slice("r", 2 * half, 2 * (n - half)), *high, called))

@@ -15,6 +15,8 @@ from .forward_end import left_over, written_out
 from .forward_numbers import Form, Value
 from .forward_trace import Region, accesses, paths, stack, ways
 
+Spot = int | Place  # where a limb is: a slot, or a place in memory
+
 
 def joined(before: Machine, cases: Sequence[Machine]) -> Machine | None:
     """One machine for all cases of the one `before` the branch; None if they do not leave the same."""
@@ -29,11 +31,19 @@ def joined(before: Machine, cases: Sequence[Machine]) -> Machine | None:
     machine.regions = [*before.regions, region]
     found = {place: common(before, [case.memory[place] for case in cases]) for place in first.memory}
     machine.memory = {place: value for place, value in found.items() if value}
-    apart = rows(sorted(found.keys() - machine.memory.keys()))
-    if not apart or not all(merged(machine, before, cases, row) for row in apart):
-        return None
-    registers(machine, before, cases)
-    return machine
+    waiting = rows(sorted(found.keys() - machine.memory.keys()))
+    unknown = registers(machine, before, cases)
+    joined_places = 0
+    while waiting:
+        row = waiting.pop()
+        spots = tied(before, first, row, unknown)
+        inside = [spot for spot in spots if spot in row]
+        if merged(machine, before, cases, spots) or merged(machine, before, cases, inside):
+            joined_places += len(inside)
+        else:
+            machine.memory.update({place: machine.unknown(machine.isa.limb_bits) for place in inside})
+        waiting += [row[len(inside) :]] if len(inside) < len(row) else []
+    return machine if joined_places else None
 
 
 def alike(before: Machine, first: Machine, case: Machine) -> bool:
@@ -76,33 +86,80 @@ def rows(places: Sequence[Place]) -> list[list[Place]]:
     return found
 
 
-def merged(machine: Machine, before: Machine, cases: Sequence[Machine], row: Sequence[Place]) -> bool:
-    """Let a row of places hold the limbs of one number, if it is the same in all cases.  What there was before the
+def tied(before: Machine, case: Machine, row: Sequence[Place], slots: Sequence[int]) -> list[Spot]:
+    """The spots of what may be one number, lowest first, which begins in a row of places: what is left above a limb,
+    and counts so often there, counts once in the next one, most of it at least, lest that is something else that was
+    carried into.  That is the next place, unless it is one of the slots."""
+    size, given = 1 << case.isa.limb_bits, before.numbers.unmultiplied
+    found: list[Spot] = [row[0]]
+    places: list[Spot] = list(row[1:])
+    registers: list[Spot] = list(slots)
+    spots: list[Spot] = [*row, *slots]
+    forms = {spot: written_out(case.numbers, held(case, spot), given) for spot in spots}
+    while True:
+        above = {m: -c // size for m, c in forms[found[-1]].items() if c % size == 0}.items()
+        shared = {spot: len(above & forms[spot].items()) for spot in (*places[:1], *registers)}
+        best = max(shared, key=lambda spot: shared[spot], default=row[0])
+        if best in registers and 2 * shared[best] > len(above):
+            places.clear()
+            registers.remove(best)
+            found.append(best)
+        elif places:
+            found.append(places.pop(0))
+        else:
+            return found
+
+
+def held(case: Machine, spot: Spot) -> Form:
+    """The limb there."""
+    return (case.slots[spot] if isinstance(spot, int) else case.memory[spot]).form
+
+
+def merged(machine: Machine, before: Machine, cases: Sequence[Machine], spots: Sequence[Spot]) -> bool:
+    """Let these hold the limbs of one number, lowest first, if it is the same in all cases.  What there was before the
     function's first multiplication is not written out: so there are few products in it, and their bounds are near."""
     width = machine.isa.limb_bits
+    modulus = 1 << (width * len(spots))
     numbers = [
-        case.numbers.combine(*((1 << (width * k), case.memory[place].form) for k, place in enumerate(row)))
-        for case in cases
+        case.numbers.combine(*((1 << (width * k), held(case, spot)) for k, spot in enumerate(spots))) for case in cases
     ]
     whole = old(before, written_out(cases[0].numbers, numbers[0], before.numbers.unmultiplied))
     for case, number in zip(cases, numbers, strict=True):
-        if left_over(case.numbers, case.numbers.combine((1, number), (-1, whole)), 1 << (width * len(row))):
+        error = written_out(case.numbers, case.numbers.combine((1, number), (-1, whole)))
+        if hopeless(case, error, modulus) or left_over(case.numbers, error, modulus):
             return False
     rest = machine.numbers.value(whole, *machine.numbers.interval(whole))
-    for place in row:
-        machine.memory[place], rest = machine.numbers.split(rest, width)
+    for spot in spots:
+        limb, rest = machine.numbers.split(rest, width)
+        if isinstance(spot, int):
+            machine.slots[spot] = limb
+        else:
+            machine.memory[spot] = limb
     return True
 
 
-def registers(machine: Machine, before: Machine, cases: Sequence[Machine]) -> None:
-    """Registers and flags where arms meet."""
-    isa = machine.isa
+def hopeless(case: Machine, error: Form, modulus: int) -> bool:
+    """Whether a product of operands is left in an error, which nothing that is found out of carries takes away."""
+    cuts = case.numbers.cuts
+    return any(
+        factor % modulus and monomial and not any(atom in cuts and cuts[atom].rest == atom for atom in monomial)
+        for monomial, factor in error.items()
+    )
+
+
+def registers(machine: Machine, before: Machine, cases: Sequence[Machine]) -> list[int]:
+    """Registers and flags where arms meet; those registers that hold something unknown then."""
+    isa, unknown = machine.isa, []
     for slot, width in enumerate(isa.widths):
-        machine.slots[slot] = common(before, [case.slots[slot] for case in cases]) or machine.unknown(width)
+        shared = common(before, [case.slots[slot] for case in cases])
+        machine.slots[slot] = shared or machine.unknown(width)
+        unknown += [slot] if not shared and width == isa.limb_bits else []
     for names in (*isa.wide.values(), isa.stack_registers):
         where = {case.based(case.wide(names).form) for case in cases} if len(names) == isa.address_limbs else {None}
         if len(where) == 1 and (place := where.pop()):
             machine.set_wide(names, address(machine, *place))
+            unknown = [slot for slot in unknown if slot not in {isa.slots[name] for name in names}]
+    return unknown
 
 
 def address(machine: Machine, buffer: str, offset: int) -> Value:

@@ -5,13 +5,14 @@ branch.  Whether it is, is shown in each case by what is known there, just as at
 with that one relation take the place of what each case has left, and of the registers that differ nothing is known any
 more.  So the cases of a part do not multiply with those of the next one.
 
-A guess is only that the arms leave one number in each row of places that they wrote, and that no register they changed
-is needed: if the proof fails later, it is begun again and joins nothing.
+A guess is only that the arms leave one number in each row of places that they wrote, perhaps with its upper limbs in
+registers, and that no other register that they changed is needed: if the proof fails later, it is begun again and joins
+nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from math import prod
 from typing import TypeVar
@@ -24,6 +25,7 @@ from .products import forms, number, runs
 from .symbolic import State
 
 Held = TypeVar("Held", Value, Cell)
+Spot = int | Place  # where a limb is: a slot, or a place in memory
 
 
 def united(before: State, cases: Sequence[State], made: int, refuted: Callable[[], bool]) -> State | None:
@@ -49,8 +51,19 @@ def united(before: State, cases: Sequence[State], made: int, refuted: Callable[[
             state.memory[place] = shared
     if not apart:
         return None
-    registers(before, state, cases, known)
-    return state if all(merged(state, cases, run, made, refuted) for run in runs(sorted(apart))) else None
+    unknown = registers(before, state, cases, known)
+    rows = runs(sorted(apart))
+    joined = 0
+    while rows:
+        row = rows.pop()
+        spots = tied(first, row, unknown)
+        inside = [spot for spot in spots if spot in row]
+        if merged(state, cases, spots, made, refuted) or merged(state, cases, inside, made, refuted):
+            joined += len(inside)
+        else:
+            state.memory.update({place: {state.atoms.new(0, state.limb_top()): 1} for place in inside})
+        rows += [row[len(inside) :]] if len(inside) < len(row) else []
+    return state if joined else None
 
 
 def ways(before: State, cases: Sequence[State]) -> Ways:
@@ -101,27 +114,64 @@ def put_in(form: Form, values: Mapping[int, int]) -> Form:
     return form
 
 
-def registers(before: State, state: State, cases: Sequence[State], known: Sequence[Mapping[int, int]]) -> None:
-    """Registers hold what is common to all cases, an address if it is the same, and else something unknown."""
+def registers(
+    before: State, state: State, cases: Sequence[State], known: Sequence[Mapping[int, int]]
+) -> dict[int, None]:
+    """Registers hold what is common to all cases, an address if it is the same, and else something unknown: those that
+    do."""
     isa = state.contract.isa
+    unknown: dict[int, None] = {}
     for slot, value in enumerate(before.slots):
         shared = common(value, [case.slots[slot] for case in cases], known)
-        limb = shared is None and isa.widths[slot] == isa.limb_bits
-        state.slots[slot] = {state.atoms.new(0, state.limb_top()): 1} if limb else shared
+        if shared is None and isa.widths[slot] == isa.limb_bits:
+            shared = {state.atoms.new(0, state.limb_top()): 1}
+            unknown[slot] = None
+        state.slots[slot] = shared
     for group in (*groups(isa), isa.stack_registers):
         where = {case.resolve(case.joined(group)) for case in cases}
         if len(where) == 1 and None not in where:
-            for name in group:
-                state.slots[isa.slots[name]] = cases[0].slots[isa.slots[name]]
+            for slot in (isa.slots[name] for name in group):
+                state.slots[slot] = cases[0].slots[slot]
+                unknown.pop(slot, None)
+    return unknown
 
 
-def merged(state: State, cases: Sequence[State], run: Sequence[Place], made: int, refuted: Callable[[], bool]) -> bool:
-    """Let neighbouring places hold the limbs of one number, if it is the same in all cases: of atoms that there were
+def tied(case: State, row: Sequence[Place], slots: Collection[int]) -> list[Spot]:
+    """The spots of one number, lowest first, which begins in a row of places: what is carried out of a limb, and counts
+    so often there, counts once in the next one, most of it at least, lest that is something else that was carried
+    into.  That is the next place, unless it is one of the slots."""
+    atoms, size = case.atoms, 1 << case.contract.isa.limb_bits
+    found: list[Spot] = [row[0]]
+    places: list[Spot] = list(row[1:])
+    registers: list[Spot] = list(slots)
+    spots: list[Spot] = [*row, *slots]
+    limbs = {spot: atoms.reduce(held(case, spot), case.fixed, given=atoms.unmultiplied) for spot in spots}
+    while True:
+        carried = {atom: -c // size for atom, c in limbs[found[-1]].items() if c % size == 0}.items()
+        shared = {spot: len(carried & limbs[spot].items()) for spot in (*places[:1], *registers)}
+        best = max(shared, key=lambda spot: shared[spot], default=row[0])
+        if best in registers and 2 * shared[best] > len(carried):
+            places.clear()
+            registers.remove(best)
+            found.append(best)
+        elif places:
+            found.append(places.pop(0))
+        else:
+            return found
+
+
+def held(case: State, spot: Spot) -> Form:
+    """The limb there."""
+    return case.form(case.slots[spot]) if isinstance(spot, int) else forms([case.memory[spot]])[0]
+
+
+def merged(state: State, cases: Sequence[State], spots: Sequence[Spot], made: int, refuted: Callable[[], bool]) -> bool:
+    """Let these hold the limbs of one number, lowest first, if it is the same in all cases: of atoms that there were
     before these, for those of one case say nothing in the others.  What was there before the first multiplication is
     not taken apart, so that a part of a part is a product of few limbs."""
     atoms = state.atoms
-    given, size = atoms.unmultiplied, 1 << (state.contract.isa.limb_bits * len(run))
-    numbers = [number(case, forms([case.memory[place] for place in run])) for case in cases]
+    given, size = atoms.unmultiplied, 1 << (state.contract.isa.limb_bits * len(spots))
+    numbers = [number(case, [held(case, spot) for spot in spots]) for case in cases]
     first = atoms.reduce(numbers[0], cases[0].fixed, given=given)
     whole = {atom: c for atom, c in first.items() if all(each < made for each in atoms.factors.get(atom, (atom,)))}
     agreement = Agreement(atoms, size, branches=True, refuted=refuted, given=given)
@@ -129,8 +179,12 @@ def merged(state: State, cases: Sequence[State], run: Sequence[Place], made: int
         error = atoms.reduce(combine([(1, its), (-1, whole)]), case.fixed, given=given)
         if atoms.uncarried(error) or agreement.left(error, case.fixed):
             return False
-    limbs = remainder(state, whole, len(run))
-    state.memory.update(zip(run, limbs, strict=False))
+    limbs = remainder(state, whole, len(spots))
+    for spot, limb in zip(spots, limbs, strict=False):
+        if isinstance(spot, int):
+            state.slots[spot] = limb
+        else:
+            state.memory[spot] = limb
     return bool(limbs)
 
 

@@ -66,18 +66,26 @@ def arms(code: bytes) -> list[range]:
     return places
 
 
+def test_the_upper_limbs_of_a_part_may_be_in_registers() -> None:
+    """As L's are, where there are 13 limbs in a half."""
+    code, what = code_of(208), contract("mul", 26)
+    found, second = prove(code, what, core(), branches=True), prove_forward(code, what, core(), branches=True)
+    assert (found.fault, found.cases, found.ways) == (None, 4, 54)
+    assert (second.why, second.cases, second.ways) == ("", 4, 54)
+
+
 def test_what_is_changed_in_an_arm_is_refused() -> None:
     """Changes that a run shows to be wrong: the first proof looks at each as if it did not know."""
     code, what = code_of(BITS), contract("mul", BITS // 8)
     places = arms(code)
     inside = [each for each in changes(avr(), code) if any(each.at in some for some in places)]
     wrong = 0
-    for change in random.Random(4).sample(inside, 60):
+    for change in random.Random(4).sample(inside, 30):
         changed = change.apply(code)
         if interpret.counterexample(changed, what, core()) is not None:
             wrong += 1
             assert prove(changed, what, core(), branches=True).fault, change
-    assert wrong > 40
+    assert wrong > 20
 
 
 def test_an_arm_that_takes_longer_is_refused() -> None:
