@@ -10,7 +10,9 @@ which may be before H; what comes after that stands in both arms:
 * e is not negative: d stays, e goes.  Where d is not negative either, a mask lets the sums begin with all ones, too
   much by X^2 - X; nothing is to be added at last.
 
-So only one sign costs anything, a cycle for each limb of a half.  Both arms use memory alike, in the same order.
+So only one sign costs anything, a cycle for each limb of a half.  Both arms use memory alike, in the same order.  Upper
+limbs that are not stored are in the same registers after both: M's upper half in those of e', which goes in one arm; in
+the other one it is added to e' there, or moved, by the small arms.
 """
 
 from __future__ import annotations
@@ -166,7 +168,8 @@ class Negative(Arm):
         return self.d[column - self.half]
 
     def correct(self, top: Virtual) -> None:
-        """Add e' where d is negative; else wait as long: a branch taken, not one that is not, and no jump (2)."""
+        """Add e' where d is negative; else wait as long, or move limbs meanwhile, by which what is kept gets to its
+        registers in both: a branch taken, not one that is not, and no jump (2)."""
         build = self.build
         self.mask = self.waiting.mask()
         build.mark("need", reads=[*self.sum, *self.e, top, self.zero])

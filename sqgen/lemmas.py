@@ -95,6 +95,7 @@ class Lemmas:
         self.known: dict[int, list[Lemma]] = {}
         self.closed: set[int] = set()  # functions that are being shown, or cannot be
         self.joined: list[Ways] = []  # of arms that were joined
+        self.tries = 0  # how often that was tried
         self.used = 0
 
     def arms(self) -> Iterator[tuple[tuple[int, ...], ...]]:

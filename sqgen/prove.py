@@ -43,7 +43,7 @@ def prove(image: bytes, contract: Contract, core: Core, entry: int = 0, *, branc
     try:
         proof = _Proof(image, contract, core, entry, branches=branches)
         verdict = proof.run()
-        shortened = proof.lemmas.joined if branches else proof.lemmas.used
+        shortened = proof.lemmas.tries if branches else proof.lemmas.used
         if verdict.fault and shortened and not proof.refuted:
             # more is known of what arms leave if they are not joined, and without lemmas of what a function does
             lemmas = Lemmas(longest(contract), joins=False) if branches else Lemmas(0)

@@ -27,7 +27,7 @@ from .timing import price
 
 STEPS = 1_000_000  # instructions walked at most, in all cases together
 STEPS_BESIDE = 4096  # instructions that a case may take beside those for products
-MOST_CASES = 64  # of a function, which is shown by itself
+MOST_CASES = 64  # of a function, which is shown by itself, or between a branch and where its arms meet
 WAITING = 1 << 24  # what the cases that wait hold at most, in instructions, events and cells: some 200 MB
 NESTED = 64  # calls that have not returned, at most
 
@@ -95,21 +95,22 @@ class Walk(Steps):
                 ended += 1
                 yield case
                 continue
-            forked = self.forked(case, *split, most)
+            forked = self.forked(case, *split)
             waiting += forked
             held += sum(each.size for each, _ in forked)
             if ended + len(waiting) > most or held > WAITING:
                 raise self.failure(at, f"the proof needs more than {most} cases, or too much for each")
 
-    def forked(self, state: State, atom: int, at: int, most: int) -> list[tuple[State, int]]:
+    def forked(self, state: State, atom: int, at: int) -> list[tuple[State, int]]:
         """The two cases of an atom at a place; or where they meet, as one if they can be."""
         made = len(self.atoms.low)
         forked = [(state.fork(atom, value), at) for value in (1, 0)]
         place = self.meetings.after(at) if self.lemmas.joins else None
         if place is None:
             return forked
+        self.lemmas.tries += 1
         end = End(place, len(state.calls))
-        cases = [each for case, _ in forked for each in self.cases(case, at, most, end)]
+        cases = [each for case, _ in forked for each in self.cases(case, at, MOST_CASES // 2, end)]
         one = joined.united(state, cases, made, self.lemmas.refuted)
         if one is None or not self.together(one, place):
             return [(case, place) for case in cases]
