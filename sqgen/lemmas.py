@@ -94,13 +94,13 @@ class Lemmas:
         self.steps, self.refuted, self.joins = steps, refuted, joins
         self.known: dict[int, list[Lemma]] = {}
         self.closed: set[int] = set()  # functions that are being shown, or cannot be
-        self.joined: list[Ways] = []  # of arms that were joined
+        self.joined: list[tuple[tuple[int, ...], ...]] = []  # paths of arms, up to the place where they were joined
         self.tries = 0  # how often that was tried
         self.used = 0
 
     def arms(self) -> Iterator[tuple[tuple[int, ...], ...]]:
         """Of each function that goes several ways, and of arms that were joined: the paths."""
-        yield from (each.paths for each in self.joined)
+        yield from self.joined
         yield from (each.cases for known in self.known.values() for each in known if len(each.cases) > 1)
 
     def go_on(self) -> bool:

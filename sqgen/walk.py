@@ -120,10 +120,10 @@ class Walk(Steps):
         """Whether all ways of arms that were joined, which meet at a place, take as long; then they are noted."""
         _, ways = state.told[-1]
         assert isinstance(ways, Ways)
-        paths = [(*path, at - self.entry) for path in ways.paths]
+        paths = tuple((*path, at - self.entry) for path in ways.paths)
         if len({price(self.isa, self.core, self.image, path, self.entry).call for path in paths}) > 1:
             return False
-        self.lemmas.joined.append(ways)
+        self.lemmas.joined.append(paths)
         return True
 
     def walk(self, state: State, at: int, end: End | None = None) -> tuple[int, int] | None:

@@ -64,11 +64,13 @@ LARGER: Sizes = {  # and of the larger ones
 }
 IN_PLACE = {"levels": "1", "parts": "inline", "signs": "branched"}
 CALLED = {"levels": "2", "parts": "inline", "recombine": "unrolled", "signs": "everywhere"}
+NESTED = {"levels": "2", "parts": "nested", "recombine": "unrolled", "signs": "branched"}
 Form = tuple[str, str, int, Mapping[str, str]]
 BRANCHING: Mapping[tuple[str, str], Sequence[Form]] = {  # small and larger kernels that branch on operands, by core
     ("avr", "atmega128"): (
         *(("mul", "karatsuba", bits, IN_PLACE) for bits in (16, 32, 64, 128)),
         ("mul", "karatsuba", 96, CALLED),
+        *(("mul", "karatsuba", bits, NESTED) for bits in (168, 208)),  # arms of parts, which both proofs join
     ),
 }
 
