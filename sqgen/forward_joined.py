@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .forward import Machine, Place
+from . import tied
+from .forward import Machine
 from .forward_end import left_over, written_out
 from .forward_numbers import Form, Value
 from .forward_trace import Region, accesses, paths, stack, ways
-
-Spot = int | Place  # where a limb is: a slot, or a place in memory
+from .tied import Spot
 
 
 def joined(before: Machine, cases: Sequence[Machine]) -> Machine | None:
@@ -31,18 +31,18 @@ def joined(before: Machine, cases: Sequence[Machine]) -> Machine | None:
     machine.regions = [*before.regions, region]
     found = {place: common(before, [case.memory[place] for case in cases]) for place in first.memory}
     machine.memory = {place: value for place, value in found.items() if value}
-    waiting = rows(sorted(found.keys() - machine.memory.keys()))
+    apart = found.keys() - machine.memory.keys()
     unknown = registers(machine, before, cases)
-    joined_places = 0
-    while waiting:
-        row = waiting.pop()
-        spots = tied(before, first, row, unknown)
-        inside = [spot for spot in spots if spot in row]
-        if merged(machine, before, cases, spots) or merged(machine, before, cases, inside):
+    given, joined_places = before.numbers.unmultiplied, 0
+    for spots, inside in tied.numbers(
+        apart, unknown, 1 << first.isa.limb_bits, lambda spot: written_out(first.numbers, held(first, spot), given)
+    ):
+        tries = [spots, inside] if len(inside) < len(spots) else [spots]
+        if any(merged(machine, before, cases, each) for each in tries):
             joined_places += len(inside)
         else:
-            machine.memory.update({place: machine.unknown(machine.isa.limb_bits) for place in inside})
-        waiting += [row[len(inside) :]] if len(inside) < len(row) else []
+            limb_bits = machine.isa.limb_bits
+            machine.memory.update({place: machine.unknown(limb_bits) for place in sorted(apart) if place in inside})
     return machine if joined_places else None
 
 
@@ -73,41 +73,6 @@ def common(before: Machine, values: Sequence[Value]) -> Value | None:
     if any(value.form != form for value in values) or old(before, form) != form:
         return None
     return Value(form, min(value.low for value in values), max(value.high for value in values))
-
-
-def rows(places: Sequence[Place]) -> list[list[Place]]:
-    """Sorted places, those that are neighbours together."""
-    found: list[list[Place]] = []
-    for buffer, offset in places:
-        if found and found[-1][-1] == (buffer, offset - 1):
-            found[-1].append((buffer, offset))
-        else:
-            found.append([(buffer, offset)])
-    return found
-
-
-def tied(before: Machine, case: Machine, row: Sequence[Place], slots: Sequence[int]) -> list[Spot]:
-    """The spots of what may be one number, lowest first, which begins in a row of places: what is left above a limb,
-    and counts so often there, counts once in the next one, most of it at least, lest that is something else that was
-    carried into.  That is the next place, unless it is one of the slots."""
-    size, given = 1 << case.isa.limb_bits, before.numbers.unmultiplied
-    found: list[Spot] = [row[0]]
-    places: list[Spot] = list(row[1:])
-    registers: list[Spot] = list(slots)
-    spots: list[Spot] = [*row, *slots]
-    forms = {spot: written_out(case.numbers, held(case, spot), given) for spot in spots}
-    while True:
-        above = {m: -c // size for m, c in forms[found[-1]].items() if c % size == 0}.items()
-        shared = {spot: len(above & forms[spot].items()) for spot in (*places[:1], *registers)}
-        best = max(shared, key=lambda spot: shared[spot], default=row[0])
-        if best in registers and 2 * shared[best] > len(above):
-            places.clear()
-            registers.remove(best)
-            found.append(best)
-        elif places:
-            found.append(places.pop(0))
-        else:
-            return found
 
 
 def held(case: Machine, spot: Spot) -> Form:

@@ -129,6 +129,8 @@ def _followed(machine: Machine, meeting: Meeting | None) -> list[Machine] | None
                 return None
     except Fork as fork:
         return _forked(machine, *fork.args)
+    if meeting:
+        raise Refused("returns before the arms of a branch meet")
     return None
 
 

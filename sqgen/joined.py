@@ -12,20 +12,21 @@ nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from math import prod
 from typing import TypeVar
 
+from . import tied
 from .agreement import Agreement
 from .held import Cell, Place, Value, Ways
 from .lemmas import groups, rounds
 from .linear import Form, combine, substitute
-from .products import forms, number, runs
+from .products import forms, number
 from .symbolic import State
+from .tied import Spot
 
 Held = TypeVar("Held", Value, Cell)
-Spot = int | Place  # where a limb is: a slot, or a place in memory
 
 
 def united(before: State, cases: Sequence[State], made: int, refuted: Callable[[], bool]) -> State | None:
@@ -52,17 +53,17 @@ def united(before: State, cases: Sequence[State], made: int, refuted: Callable[[
     if not apart:
         return None
     unknown = registers(before, state, cases, known)
-    rows = runs(sorted(apart))
     joined = 0
-    while rows:
-        row = rows.pop()
-        spots = tied(first, row, unknown)
-        inside = [spot for spot in spots if spot in row]
-        if merged(state, cases, spots, made, refuted) or merged(state, cases, inside, made, refuted):
+    for spots, inside in tied.numbers(
+        apart, unknown, 1 << first.contract.isa.limb_bits, lambda spot: written(first, spot)
+    ):
+        tries = [spots, inside] if len(inside) < len(spots) else [spots]
+        if any(merged(state, cases, each, made, refuted) for each in tries):
             joined += len(inside)
         else:
-            state.memory.update({place: {state.atoms.new(0, state.limb_top()): 1} for place in inside})
-        rows += [row[len(inside) :]] if len(inside) < len(row) else []
+            state.memory.update(
+                {place: {state.atoms.new(0, state.limb_top()): 1} for place in apart if place in inside}
+            )
     return state if joined else None
 
 
@@ -136,28 +137,9 @@ def registers(
     return unknown
 
 
-def tied(case: State, row: Sequence[Place], slots: Collection[int]) -> list[Spot]:
-    """The spots of one number, lowest first, which begins in a row of places: what is carried out of a limb, and counts
-    so often there, counts once in the next one, most of it at least, lest that is something else that was carried
-    into.  That is the next place, unless it is one of the slots."""
-    atoms, size = case.atoms, 1 << case.contract.isa.limb_bits
-    found: list[Spot] = [row[0]]
-    places: list[Spot] = list(row[1:])
-    registers: list[Spot] = list(slots)
-    spots: list[Spot] = [*row, *slots]
-    limbs = {spot: atoms.reduce(held(case, spot), case.fixed, given=atoms.unmultiplied) for spot in spots}
-    while True:
-        carried = {atom: -c // size for atom, c in limbs[found[-1]].items() if c % size == 0}.items()
-        shared = {spot: len(carried & limbs[spot].items()) for spot in (*places[:1], *registers)}
-        best = max(shared, key=lambda spot: shared[spot], default=row[0])
-        if best in registers and 2 * shared[best] > len(carried):
-            places.clear()
-            registers.remove(best)
-            found.append(best)
-        elif places:
-            found.append(places.pop(0))
-        else:
-            return found
+def written(case: State, spot: Spot) -> Form:
+    """The limb there in what there was before the function first multiplied, and in carries."""
+    return case.atoms.reduce(held(case, spot), case.fixed, given=case.atoms.unmultiplied)
 
 
 def held(case: State, spot: Spot) -> Form:

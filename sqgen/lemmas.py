@@ -29,9 +29,10 @@ from .encode import Instr
 from .ending import blame, suspected
 from .held import Event, Place, Refused, Ways
 from .linear import ONE, ZERO, Form, combine
-from .products import digits_of, error, forms, is_product, operands, runs, touched
+from .products import digits_of, error, forms, is_product, operands, touched
 from .symbolic import State
 from .table import Isa
+from .tied import runs
 
 Group = tuple[str, ...]  # registers that hold an address together, low limb first
 STACK = "stack"

@@ -19,6 +19,7 @@ from .forms import Atoms
 from .held import Call, Place
 from .linear import ONE, Form, combine
 from .symbolic import State
+from .tied import runs
 
 SHORT = 6  # terms for each limb that a number may have to be taken for what it was computed from
 CHAIN = 4  # terms touched for each pair of limbs to see that the last carry of a conditional negation is the sign
@@ -101,17 +102,6 @@ def touched(state: State, since: int) -> tuple[list[Place], list[Place]]:
         elif event.kind == "read" and place not in written:
             read.add(place)
     return sorted(read), sorted(written & state.memory.keys())
-
-
-def runs(places: Sequence[Place]) -> list[list[Place]]:
-    """Sorted places, split where they are no neighbours."""
-    found: list[list[Place]] = []
-    for buffer, offset in places:
-        if found and found[-1][-1] == (buffer, offset - 1):
-            found[-1].append((buffer, offset))
-        else:
-            found.append([(buffer, offset)])
-    return found
 
 
 def operands(found: Sequence[list[Place]], length: int) -> Sequence[list[Place]]:
