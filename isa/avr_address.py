@@ -324,32 +324,41 @@ def reserve(size: int) -> list[Op]:
 
 def _join_moves(ops: Sequence[Op], isa: Isa) -> list[Op]:
     """MOV of an even register followed by MOV of the odd ones above becomes MOVW, which may wait until a limb has left
-    the register."""
-    pair = isa.classes["pair"].registers
+    the register; but not where code goes two ways, which take as long as each other."""
     out: list[Op] = []
+    behind: set[Arg] = set()  # labels
+    ahead: set[Arg] = set()  # those that were jumped to
     for op in ops:
-        at = len(out) - 1
-        while at >= 0 and op.insn == "mov" and out[at].insn.startswith(STORES) and not out[at].heading:
-            at -= 1
-        if op.insn == "mov" and at >= 0 and out[at].insn == "mov" and not op.heading:
-            low, low_from = out[at].args
-            high, high_from = op.args
-            if (
-                low in pair
-                and low_from in pair
-                and _above(str(low), isa) == high
-                and _above(str(low_from), isa) == high_from
-                and not any(low in stored.args for stored in out[at + 1 :])
-            ):
-                first = out.pop(at)
-                if at < len(out):  # one that stored comes first now
-                    out[at] = replace(out[at], heading=first.heading)
-                out.append(
-                    replace(op, insn="movw", args=(low, low_from), heading="" if at < len(out) else first.heading)
-                )
-                continue
-        out.append(op)
+        insn = isa.insns.get(op.insn)
+        if op.insn == "label":
+            behind.update(op.args)
+            ahead.difference_update(op.args)
+        elif insn and (insn.control[:1] == ("branch",) or (ahead and insn.control[:1] == ("jump",))):
+            ahead.update(set(op.args) - behind)
+        first = None if ahead else _low_half(out, op, isa)
+        if first is None:
+            out.append(op)
+            continue
+        low = out.pop(first)
+        if first < len(out):  # one that stored comes first now
+            out[first] = replace(out[first], heading=low.heading)
+        out.append(replace(op, insn="movw", args=low.args, heading="" if first < len(out) else low.heading))
     return out
+
+
+def _low_half(out: Sequence[Op], op: Op, isa: Isa) -> int | None:
+    """Where the MOV stands that makes a MOVW with one that follows."""
+    pair = isa.classes["pair"].registers
+    if op.insn != "mov" or op.heading:
+        return None
+    at = len(out) - 1
+    while at >= 0 and out[at].insn.startswith(STORES) and not out[at].heading:
+        at -= 1
+    if at < 0 or out[at].insn != "mov" or not set(pair).issuperset(out[at].args):
+        return None
+    low, low_from = map(str, out[at].args)
+    stored = any(low in each.args for each in out[at + 1 :])
+    return at if op.args == (_above(low, isa), _above(low_from, isa)) and not stored else None
 
 
 def _above(register: str, isa: Isa) -> str:

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 
-from .carries import Carries
+from .carries import Carries, Hopeless
 from .linear import ONE, Form, combine
 
 MOST_FIXED = 24  # digits of one case that have a value, before the proof gives up
 DEEP = 1_000_000  # terms touched at most to show one carry constant at the end
 PATIENCE = 15  # times the terms of a first look are touched to show an arm right before a run is made, which costs more
+LONG = 25  # times as many are touched before runs are asked in the middle of a look
 
 
 class Agreement:
@@ -35,6 +36,20 @@ class Agreement:
         What is left over is zero if this case cannot occur, once its signs are known, or if a carry in it cannot.  A
         term without any of these hardly ever vanishes.
         """
+        self.atoms.hopeless = self.pressed
+        try:
+            return self.looked_at(error, fixed)
+        except Hopeless:
+            return error
+        finally:
+            self.atoms.hopeless = lambda: False
+
+    def pressed(self) -> bool:
+        """Whether the code is known to be wrong, once more was looked at than right code takes."""
+        return self.atoms.looked - self.begun > LONG * self.atoms.most and self.refuted()
+
+    def looked_at(self, error: Form, fixed: Mapping[int, int]) -> Form:
+        """The same while the code is not known to be wrong.  Raises Hopeless."""
         while True:
             error = self.atoms.reduce(error, fixed, given=self.given)
             left = {atom: c for atom, c in error.items() if c % self.modulus}
@@ -56,13 +71,13 @@ class Agreement:
     def closely(self, left: Form, fixed: Mapping[int, int]) -> Form:
         """The same of what `settle` leaves: its signs are looked at one after the other, then the digits in it."""
         if self.atoms.cancel(left):
-            return self.left(left, fixed)
+            return self.looked_at(left, fixed)
         digits = self.digits(left, fixed)
         signs = sorted(digits & self.atoms.signs)
         if signs and len(fixed) < MOST_FIXED:
             return self.in_both(left, fixed, signs[:1])
         found = self.constants(digits, fixed)
-        return self.left(left, {**fixed, **found}) if found else left
+        return self.looked_at(left, {**fixed, **found}) if found else left
 
     def in_arm(self, left: Form, fixed: Mapping[int, int]) -> Form:
         """The same with branches: an arm is right by what is known in its case alone, and that is looked at first."""
@@ -73,7 +88,7 @@ class Agreement:
         rest = self.cancelled(left, fixed)
         found = self.constants(digits, fixed) if rest is left else {}
         if found or rest is not left or self.atoms.cancel(left):
-            return self.left(rest, {**fixed, **found})
+            return self.looked_at(rest, {**fixed, **found})
         return left
 
     def digits(self, left: Form, fixed: Mapping[int, int]) -> set[int]:
@@ -83,7 +98,7 @@ class Agreement:
     def in_both(self, error: Form, fixed: Mapping[int, int], bits: Sequence[int]) -> Form:
         """The same in two cases, these bits being all 0 or all 1."""
         for value in (0, 1):
-            if left := self.left(error, {**fixed, **dict.fromkeys(bits, value)}):
+            if left := self.looked_at(error, {**fixed, **dict.fromkeys(bits, value)}):
                 return left
         return {}
 

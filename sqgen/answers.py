@@ -26,7 +26,8 @@ from .table import Core, Isa
 CALL, BODY = "call", "body"
 METHOD, GOAL, BYTES, STACK = "method", "goal", "bytes", "stack"
 COSTS = (BODY, CALL, BYTES, STACK)
-FIGURES = (*COSTS, METHOD, GOAL)  # what in a row is no parameter
+BRANCHED = "branched"  # how registers are looked for where the code branches on signs, if not as without
+FIGURES = (*COSTS, METHOD, GOAL, BRANCHED)  # what in a row is no parameter
 
 Row = dict[str, str | int]
 

@@ -57,8 +57,13 @@ def with_branches(spec: Spec, found: list[tuple[str, answers.Row]]) -> list[tupl
     known = list(answers.known(what.isa, what.op, spec.bits, spec.core)) if spec.method == "auto" else []
     nearly = not_far_off(known, TIMES.get(spec.goal, answers.CALL))
     able = [(name, row) for name, row in [*found, *nearly] if SIGNS in methods.defaults(name, what.limbs)]
-    free = [(name, {key: value for key, value in row.items() if key not in answers.COSTS}) for name, row in able]
-    return found + [(name, {**row, SIGNS: where}) for where in BRANCHING for name, row in free]
+    return found + [(name, {**branching(row), SIGNS: where}) for where in BRANCHING for name, row in able]
+
+
+def branching(row: answers.Row) -> answers.Row:
+    """A row for code that branches: what it costs is not known, and registers may be looked for in another way."""
+    free = {key: value for key, value in row.items() if key not in (*answers.COSTS, answers.BRANCHED)}
+    return free | ({methods.REGISTERS.name: row[answers.BRANCHED]} if answers.BRANCHED in row else {})
 
 
 def alike_but_signs(one: answers.Row, other: answers.Row) -> bool:

@@ -23,6 +23,10 @@ FEW = 3  # carries of one weight, which is soon seen whether they cancel
 MANY = 100  # times as many at most to reduce what carries came from
 
 
+class Hopeless(Exception):
+    """The code is known to be wrong, so what is looked for need not be there."""
+
+
 class Carries(Atoms):
     """The atoms of one proof, and what was found out about those of them that are carries."""
 
@@ -34,6 +38,7 @@ class Carries(Atoms):
         self.depths: dict[int, int] = {}  # of limbs of absolute differences: how many of them lie in each other
         self.in_vain = 0  # terms touched in looking for bounds and not finding them
         self.looked = 0  # terms touched in looking for bounds
+        self.hopeless: Callable[[], bool] = lambda: False  # whether to look further is of no use, as far as is known
         self.learnt = 0  # how many carries were found to be something else
         # groups that do not cancel, by what is known
         self.vain: set[tuple[int, int, frozenset[tuple[int, int]]]] = set()
@@ -63,7 +68,7 @@ class Carries(Atoms):
         while limit <= (budget or MANY * self.small):
             search = Bounds(self, form, fixed, self.unmultiplied)
             found = search.reduced_until(lambda least, greatest: low <= least and greatest <= high, limit)
-            self.looked += search.touched
+            self.touched(search)
             if found:
                 return True
             rest = {atom: c for atom, c in search.form.items() if atom not in search.below}
@@ -79,11 +84,17 @@ class Carries(Atoms):
         for level in range(max(self.depths.values(), default=0), -1, -1):
             search = Bounds(self, form, {}, whole={limb for limb, depth in self.depths.items() if depth <= level})
             found = search.reduced_until(lambda low, high: low >= 0 and high <= 0, budget)
-            self.looked += search.touched
+            self.touched(search)
             if found:
                 return True
             others |= search.carries & self.dropped - form.keys()
         return self.settled_by_levels(sorted(others)) and self.nothing(form, budget)
+
+    def touched(self, search: Bounds) -> None:
+        """Count what a search took.  Raises Hopeless."""
+        self.looked += search.touched
+        if self.hopeless():
+            raise Hopeless
 
     def uncarried(self, form: Form) -> bool:
         """Whether there is a term without a carry or a sign in it: what is found out about these leaves it there."""
@@ -216,6 +227,6 @@ class Carries(Atoms):
             low, high = max(low, least), min(high, greatest)
             if found := wanted(low, high):
                 break
-        self.looked += search.touched
+        self.touched(search)
         self.in_vain += 0 if found else search.touched
         return found

@@ -257,7 +257,7 @@ def prove(file: Path, isa: str, core: str | None, **asked: Any) -> None:
         verdict = prove_bytes(code.image, what, chosen, code.entry, branches=asked["allow_branches"])
         objects.require_linked(file, which, code, {at for path in (verdict.path, *verdict.others) for at in path})
         if verdict.fault:
-            from .interpret import counterexample  # noqa: PLC0415
+            from .runs import counterexample  # noqa: PLC0415
 
             example = counterexample(code.image, what, chosen, code.entry)
             raise UserError(report.refusal(code.symbol, verdict, example), Exit.UNPROVED)

@@ -6,17 +6,17 @@ takes the least time is kept, also where looking everywhere gives no more: a nor
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator
 
 import click
 from rich.progress import track
 
-from . import answers, methods, tune, workers
+from . import answers, methods, tables, tune, workers
 from .attempts import BRANCHING, SIGNS
 from .contract import OPS
 from .methods import REGISTERS
 from .record import save
-from .tables import isa
 
 LONG = 15  # limbs from which on it is worth a parameter: below that, looking everywhere finds all there is
 WEIGHTS = ("2", "1.2", "3", "1.5")
@@ -30,24 +30,32 @@ def ways() -> Iterator[str]:
 
 
 def better(job: Job, row: answers.Row) -> answers.Row:
-    """The row with the way that gives the fewest cycles of the body, and of those the fewest with branches on signs;
-    without one where looking everywhere gives fewer, for then no one way is good for all functions."""
+    """The row with the best way, and with the best where code branches on signs, if that can be and is another one."""
     name, method, op, limbs = job
-    which = isa(name)
-    signs = [{}, {SIGNS: BRANCHING[0]}] if SIGNS in methods.defaults(method, limbs) else [{}]
-
-    def cycles(given: tune.Given) -> list[int]:
-        return [tune.body(which, op, limbs, method, {**given, **each}) for each in signs]
-
     bare = {key: value for key, value in answers.given(row).items() if key != REGISTERS.name}
+    _, free = best(job, bare)
+    made = tune.row(tables.isa(name), op, limbs, method, free)
+    if SIGNS in methods.defaults(method, limbs):
+        cycles, branched = min((best(job, {**bare, SIGNS: where}) for where in BRANCHING), key=operator.itemgetter(0))
+        way = branched.get(REGISTERS.name, "")
+        if cycles < tune.NEVER and way != free.get(REGISTERS.name, ""):
+            made[answers.BRANCHED] = way
+    return made
+
+
+def best(job: Job, bare: tune.Given) -> tune.Found:
+    """The fewest cycles of the body, and the parameters with the way that gives them; without one where looking
+    everywhere gives fewer, for then no one way is good for all functions."""
+    name, method, op, limbs = job
     tried = [*({**bare, REGISTERS.name: way} for way in ways()), bare]
-    return tune.row(which, op, limbs, method, min(tried, key=cycles))
+    found = [(tune.body(tables.isa(name), op, limbs, method, given), given) for given in tried]
+    return min(found, key=operator.itemgetter(0))
 
 
 def found(job: Job) -> list[answers.Row]:
     """All rows of a size."""
     name, method, op, limbs = job
-    which = isa(name)
+    which = tables.isa(name)
     return [better(job, row) for row in answers.rows(which, method, op, limbs * which.limb_bits)]
 
 
@@ -57,7 +65,7 @@ def found(job: Job) -> list[answers.Row]:
 @click.option("--most", default=1024, show_default=True, help="Largest size in bits.")
 def main(name: str, least: int, most: int) -> None:
     """Try all ways, and write the answers' file."""
-    which = isa(name)
+    which = tables.isa(name)
     jobs = [
         (name, method, op, bits // which.limb_bits)
         for op in OPS

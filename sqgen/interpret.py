@@ -1,4 +1,4 @@
-"""Run code on numbers, by the table's meaning lines; the quick way to a counterexample.
+"""Run code on numbers, by the table's meaning lines.
 
 Memory is a byte array; flags that an instruction leaves undefined, and registers that nobody has written, hold
 whatever the caller put there.
@@ -6,7 +6,6 @@ whatever the caller put there.
 
 from __future__ import annotations
 
-import itertools
 import random
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -18,16 +17,17 @@ from .encode import DecodeError, Instr, decode
 from .table import Core, Isa
 
 STEPS = 2_000_000  # instructions that a call executes at most
-SEARCH = 60_000  # instructions executed in search of a counterexample, about a second
-CALL = 200_000  # instructions of one of the calls that are made in any case; those of 1024 bits take a fifth
 PLAIN = 6  # operands of one limb again and again
-TRIES = 400  # operands tried at most in that search
 GAP = 64  # bytes between buffers
 STACK = 4096  # bytes; the deepest kernels, of 4096 bits, take a third
 
 
 class Crash(Exception):
     """The code left the bytes it was given, its memory, or did not end."""
+
+
+class Endless(Crash):
+    """The code executed more instructions than it was given."""
 
 
 class Machine:
@@ -226,28 +226,28 @@ def trace(
     image: bytes, contract: Contract, core: Core, operands: Sequence[int], entry: int = 0
 ) -> tuple[int, tuple[int, ...]]:
     """(result, offsets in bytes from the entry of the instructions executed).  Raises Crash, DecodeError."""
-    result, path = _call(image, contract, core, operands, entry, limit=STEPS)
+    result, path = run(image, contract, core, operands, entry, limit=STEPS)
     return result, tuple(at - entry for at in path)
 
 
-def _call(
+def run(
     image: bytes, contract: Contract, core: Core, operands: Sequence[int], entry: int, *, limit: int
 ) -> tuple[int, list[int]]:
     """(result, places of the instructions executed), of which there may be `limit`."""
-    run = Run(contract, core)
-    run.start(operands)
-    path = list(follow(run.machine, image, entry, limit))
-    return run.result(), path
+    prepared = Run(contract, core)
+    prepared.start(operands)
+    path = list(follow(prepared.machine, image, entry, limit))
+    return prepared.result(), path
 
 
 def follow(machine: Machine, image: bytes, entry: int, limit: int = STEPS) -> Iterator[int]:
-    """The place of each instruction of a call, before it is executed.  Raises DecodeError, and Crash, also where there
-    are more than `limit`."""
+    """The place of each instruction of a call, before it is executed.  Raises DecodeError, Crash, and Endless if
+    there are more than `limit`."""
     position: int | None = entry
     count = 0
     while position is not None:
         if count == limit:
-            raise Crash("no end")
+            raise Endless("no end")
         yield position
         position = machine.step(image, position)
         count += 1
@@ -318,43 +318,6 @@ def operands(contract: Contract, count: int, seed: int = 0) -> Iterator[tuple[in
 def number(limbs: Iterable[int], width: int) -> int:
     """The number with these limbs of `width` bits, lowest first."""
     return sum(limb << (width * k) for k, limb in enumerate(limbs))
-
-
-def revealing(contract: Contract, count: int) -> Iterator[tuple[int, ...]]:
-    """Operand tuples in the order in which they find most, as changed kernels say: limbs at random, which find most
-    of all, limbs many of which are the greatest, then `count` of `operands`, those of one limb first."""
-    rng = random.Random(0)
-    width = contract.isa.limb_bits
-    top = (1 << width) - 1
-    for great in (0.0, 0.7):
-        rows = [
-            [top if rng.random() < great else rng.randint(0, top) for _ in range(contract.limbs)]
-            for _ in range(len(contract.buffers) - 1)
-        ]
-        yield tuple(number(row, width) for row in rows)
-    plain = list(operands(contract, PLAIN))
-    yield from reversed(plain)
-    yield from itertools.islice(operands(contract, count), PLAIN, None)
-
-
-def counterexample(
-    image: bytes, contract: Contract, core: Core, entry: int = 0, steps: int = SEARCH, *, calls: int = 0
-) -> tuple[int, ...] | None:
-    """Operands for which the code leaves a wrong result, if some are found within so many instructions, or in so many
-    `calls` if these take more."""
-    left, longest = steps, 0
-    for call, values in enumerate(revealing(contract, TRIES)):
-        if call >= calls and left < longest:  # the next call would not come to its end
-            break
-        try:
-            limit = max(left, CALL if call < calls else 0)
-            result, path = _call(image, contract, core, values, entry, limit=limit)
-        except (Crash, DecodeError):
-            return None
-        if result != values[0] * values[-1]:
-            return values
-        left, longest = left - len(path), max(longest, len(path))
-    return None
 
 
 def broken_promise(

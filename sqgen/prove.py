@@ -8,7 +8,6 @@ operand, the result or the stack, no secret to reach a branch or an address, and
 
 from __future__ import annotations
 
-import functools
 import gc
 import itertools
 from math import prod
@@ -17,10 +16,10 @@ from .contract import Contract, Verdict
 from .ending import Ending, Wrong
 from .forms import TooMuch
 from .held import Return
-from .interpret import counterexample
 from .lemmas import Lemmas, rounds
 from .linear import Form
 from .overlap import overlap
+from .runs import Runs
 from .steps import Failed
 from .symbolic import State
 from .table import Core
@@ -30,6 +29,8 @@ from .walk import Walk, longest
 __all__ = ["longest", "prove"]
 
 FEW, CALLS = 20_000, 1  # instructions run, or calls, to find a counterexample before what remains is looked at closely
+MANY = 60_000  # and before code that branches is walked again
+SHARE = 16  # terms looked at closely for each instruction that is run beyond that
 CASES = 4096  # cases followed at most
 
 
@@ -41,13 +42,15 @@ def prove(image: bytes, contract: Contract, core: Core, entry: int = 0, *, branc
     collecting = gc.isenabled()
     gc.disable()  # forms are many and never cyclic: looking for cycles takes a tenth of the time and finds none
     try:
-        proof = _Proof(image, contract, core, entry, branches=branches)
+        runs = Runs(image, contract, core, entry)
+        proof = _Proof(runs, branches=branches)
         verdict = proof.run()
         shortened = proof.lemmas.tries if branches else proof.lemmas.used
-        if verdict.fault and shortened and not proof.refuted:
+        if verdict.fault and shortened and not (proof.refuted() or (branches and runs.show(MANY))):
             # more is known of what arms leave if they are not joined, and without lemmas of what a function does
             lemmas = Lemmas(longest(contract), joins=False) if branches else Lemmas(0)
-            verdict = _Proof(image, contract, core, entry, branches=branches, lemmas=lemmas).run()
+            second = _Proof(runs, branches=branches, lemmas=lemmas).run()
+            verdict = verdict if branches and second.fault else second  # joined arms tell in which one it takes longer
         return verdict
     finally:
         if collecting:
@@ -55,7 +58,12 @@ def prove(image: bytes, contract: Contract, core: Core, entry: int = 0, *, branc
 
 
 class _Proof(Walk):
-    """The proof of one function: all its cases, from the first instruction to the last."""
+    """The proof of one function: all its cases, from the first instruction to the last.  `runs` of it may show that
+    there is none."""
+
+    def __init__(self, runs: Runs, *, branches: bool, lemmas: Lemmas | None = None) -> None:
+        super().__init__(runs.image, runs.contract, runs.core, runs.entry, branches=branches, lemmas=lemmas)
+        self.runs = runs
 
     def run(self) -> Verdict:
         first: State | None = None
@@ -91,7 +99,7 @@ class _Proof(Walk):
 
     def start(self) -> State:
         """Registers hold unknowns, argument registers the buffers' addresses, the buffers operand limbs."""
-        self.lemmas.refuted = lambda: self.refuted
+        self.lemmas.refuted = self.refuted
         self.operands: dict[str, list[int]] = {}
         slots = self.unknowns()
         for group, (buffer, length) in zip(self.isa.abi.arguments, self.contract.buffers.items(), strict=False):
@@ -111,15 +119,14 @@ class _Proof(Walk):
             self.operands,
             unset,
             self.first_use,
-            refuted=lambda: self.refuted,
+            refuted=self.refuted,
             branches=self.branches,
         )
         return state
 
-    @functools.cached_property
     def refuted(self) -> bool:
-        """Whether some operands show that the code is wrong."""
-        return counterexample(self.image, self.contract, self.core, self.entry, FEW, calls=CALLS) is not None
+        """Whether some operands show that the code is wrong, of the more the longer is looked at it."""
+        return self.runs.show(max(FEW, self.atoms.looked // SHARE), CALLS)
 
     # ---- at the end ---------------------------------------------------------------------------------------------
 

@@ -111,7 +111,7 @@ def _words(manifest: Path, options: Mapping[str, Any]) -> dict[str, str]:
 
 def _failure(file: Path, body: bytes, what: Contract, core: Core, verdict: ForwardVerdict) -> str:
     """Why it is not proved; whether the code is wrong, or beyond what the second proof can see."""
-    from .interpret import counterexample  # noqa: PLC0415
+    from .runs import counterexample  # noqa: PLC0415
 
     example = counterexample(body, what, core)
     if example is None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import random
 
-from sqgen.interpret import counterexample
 from sqgen.kernel import Kernel
 from sqgen.prove import prove
+from sqgen.runs import counterexample
 
 
 def passed(kernel: Kernel, count: int) -> int:

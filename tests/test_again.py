@@ -18,6 +18,7 @@ from sqgen.lemmas import Lemmas
 from sqgen.linear import Form
 from sqgen.mutants import NUMBER, changes
 from sqgen.prove import _Proof, prove
+from sqgen.runs import Runs
 from sqgen.symbolic import State
 from sqgen.timing import cost
 
@@ -49,7 +50,8 @@ def test_a_fork_ends_no_condition() -> None:
 
 def test_a_split_takes_no_time_of_a_device(monkeypatch: pytest.MonkeyPatch) -> None:
     kernel = made("sqr", 64)
-    proof = _Proof(kernel.compiled.image, kernel.spec.contract, kernel.spec.core, 0, branches=False, lemmas=Lemmas(0))
+    runs = Runs(kernel.compiled.image, kernel.spec.contract, kernel.spec.core)
+    proof = _Proof(runs, branches=False, lemmas=Lemmas(0))
     state = proof.start()
     digits = State.digits
 

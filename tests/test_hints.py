@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 from conftest import avr
 
-from sqgen import answers, forked, hints, methods, residence, tune, workers
+from sqgen import answers, attempts, forked, hints, methods, residence, tune, workers
 from sqgen.code import Function
 from sqgen.errors import UserError
 from sqgen.evict import PressureError
@@ -84,14 +84,35 @@ def test_the_best_way_is_found_and_kept(monkeypatch: pytest.MonkeyPatch) -> None
     assert min(costs.values()) < tune.body(avr(), "mul", 24, "karatsuba", NESTED)
 
 
-def test_of_ways_that_find_as_much_branches_decide(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_code_branches_registers_may_be_looked_for_in_another_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    best = {"": "1.2,6", "branched": "2,3", "everywhere": "2,3"}  # by signs
+
     def body(which: object, op: str, limbs: int, method: str, given: tune.Given) -> int:
-        return 10 - ("signs" in given and given.get(REGISTERS.name) == "1.2,6")
+        return 10 - (given.get(REGISTERS.name) == best[given.get("signs", "")])
 
     monkeypatch.setattr(tune, "body", body)
     monkeypatch.setattr(tune, "row", lambda which, op, limbs, method, given: given)
-    assert hints.better(("avr", "karatsuba", "mul", 24), {})[REGISTERS.name] == "1.2,6"
-    assert hints.better(("avr", "karatsuba-squaring", "sqr", 24), {})[REGISTERS.name] == next(hints.ways())
+    nested, square = ("avr", "karatsuba", "mul", 24), ("avr", "karatsuba-squaring", "sqr", 24)
+    assert hints.better(nested, {}) == {REGISTERS.name: "1.2,6", answers.BRANCHED: "2,3"}
+    assert hints.better(square, {}) == {REGISTERS.name: "1.2,6"}
+    best |= {"branched": "1.2,6", "everywhere": "1.2,6"}
+    assert hints.better(nested, {}) == {REGISTERS.name: "1.2,6"}
+
+
+def test_where_code_cannot_branch_no_way_is_kept_for_that(monkeypatch: pytest.MonkeyPatch) -> None:
+    def body(which: object, op: str, limbs: int, method: str, given: tune.Given) -> int:
+        return tune.NEVER if "signs" in given else 10 - (given.get(REGISTERS.name) == "1.2,6")
+
+    monkeypatch.setattr(tune, "body", body)
+    monkeypatch.setattr(tune, "row", lambda which, op, limbs, method, given: given)
+    assert hints.better(("avr", "karatsuba", "mul", 24), {}) == {REGISTERS.name: "1.2,6"}
+
+
+def test_what_branches_is_compiled_as_its_answer_says_and_nothing_else_is() -> None:
+    row: answers.Row = {"levels": "2", REGISTERS.name: "1.2,14", answers.BRANCHED: "1.2,2", answers.BODY: 9}
+    assert attempts.branching(row) == {"levels": "2", REGISTERS.name: "1.2,2"}
+    assert attempts.branching({"levels": "1", answers.BODY: 9}) == {"levels": "1"}
+    assert answers.given(row) == {"levels": "2", REGISTERS.name: "1.2,14"}
 
 
 class InOneProcess:

@@ -26,8 +26,8 @@ from sqgen.contract import Contract
 from sqgen.encode import EncodeError, Instr, assemble
 from sqgen.errors import Exit
 from sqgen.forward_proof import prove_forward
-from sqgen.interpret import counterexample
 from sqgen.prove import prove
+from sqgen.runs import counterexample
 from sqgen.table import Isa
 from sqgen.tables import isa, isa_names
 

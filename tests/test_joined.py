@@ -9,7 +9,7 @@ import pytest
 from conftest import avr, compiled, contract, core
 from handwritten import Foreign, link
 
-from sqgen import interpret
+from sqgen import runs
 from sqgen.contract import Verdict
 from sqgen.encode import Instr, decode
 from sqgen.forward_proof import ForwardVerdict, prove_forward
@@ -31,7 +31,7 @@ def apart(code: bytes, bits: int) -> Verdict:
     """What the first proof says where it joins nothing."""
     what = contract("mul", bits // 8)
     lemmas = Lemmas(longest(what), joins=False)
-    return _Proof(code, what, core(), 0, branches=True, lemmas=lemmas).run()
+    return _Proof(runs.Runs(code, what, core()), branches=True, lemmas=lemmas).run()
 
 
 def test_as_many_ways_as_where_each_is_walked_by_itself() -> None:
@@ -82,7 +82,7 @@ def test_what_is_changed_in_an_arm_is_refused() -> None:
     wrong = 0
     for change in random.Random(4).sample(inside, 30):
         changed = change.apply(code)
-        if interpret.counterexample(changed, what, core()) is not None:
+        if runs.counterexample(changed, what, core()) is not None:
             wrong += 1
             assert prove(changed, what, core(), branches=True).fault, change
     assert wrong > 20

@@ -14,7 +14,7 @@ from handwritten import Foreign, link
 from msp430 import code_of, msp430, of
 from test_products import BROKEN, INNER, OUTER
 
-from sqgen import interpret, lemmas, walk
+from sqgen import interpret, lemmas, runs, walk
 from sqgen.bus import connect
 from sqgen.encode import assemble
 from sqgen.kernel import Kernel, make
@@ -112,7 +112,7 @@ def test_what_is_wrong_only_where_buffers_overlap_is_refused(told: list[bool]) -
     kernel = link(EARLY + TWICE)
     assert not kernel.prove().proved
     assert told[0]
-    assert interpret.counterexample(kernel.image, kernel.contract, core(), kernel.entry) is not None
+    assert runs.counterexample(kernel.image, kernel.contract, core(), kernel.entry) is not None
 
 
 @pytest.mark.parametrize(

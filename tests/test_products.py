@@ -8,7 +8,7 @@ import pytest
 from conftest import core
 from handwritten import Foreign, link
 
-from sqgen import interpret, products
+from sqgen import products, runs
 
 INNER = """
 mul16:                      ; Z[0..3] = X[0..1] * Y[0..1]; r2 is zero
@@ -150,7 +150,7 @@ def test_no_product_on_the_way_lets_a_wrong_kernel_pass(name: str) -> None:
 @pytest.mark.parametrize("name", [name for name, each in BROKEN.items() if each.shows])
 def test_what_is_refused_is_wrong(name: str) -> None:
     kernel = broken(name)
-    assert interpret.counterexample(kernel.image, kernel.contract, core(), kernel.entry) is not None
+    assert runs.counterexample(kernel.image, kernel.contract, core(), kernel.entry) is not None
 
 
 @pytest.mark.parametrize("name", ["the function forms another product", "the function loses a carry"])

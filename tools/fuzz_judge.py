@@ -18,8 +18,8 @@ from sqgen import objects
 from sqgen.cli import main
 from sqgen.contract import contract
 from sqgen.errors import Exit
-from sqgen.interpret import counterexample
 from sqgen.progress import WORDLESS
+from sqgen.runs import counterexample
 from sqgen.tables import isa
 
 MOST = 500  # megabytes that a command may take without a word
