@@ -120,6 +120,11 @@ class Insn:
         """Length in bytes."""
         return self.bits // 8
 
+    @property
+    def steady(self) -> bool:
+        """Whether its cycles, where it does not branch, are the same whatever stands before it and in its list."""
+        return not self.chain and not any(self.each.values())
+
     def operand(self, name: str) -> Operand:
         return next(operand for operand in self.operands if operand.name == name)
 

@@ -39,12 +39,17 @@ def prices(isa: Isa, cores: Sequence[Core], image: bytes, path: Sequence[int], e
     counts = tuple(sorted(Counter(instr.insn.kind for instr in instrs).items()))
     steps = zip(instrs, path, path[1:], strict=False)
     taken = [instr.insn.taken for instr, at, following in steps if following != at + instr.insn.size]
-    frame = framing(instrs)
+    pairs = list(zip([None, *instrs], instrs, strict=False))
+    names = Counter(instr.insn.name for instr in instrs)
+    steady = {name: count for name, count in names.items() if isa.insns[name].steady}
+    others = [pair for pair in pairs if pair[1].insn.name not in steady] if len(steady) < len(names) else []
+    frame = [pairs[index] for index in framing(instrs)]
     found = []
     for core in cores:
-        cycles = costs(isa, core, instrs)
-        call = sum(cycles) + sum(isa.by_timing(figures, core) for figures in taken)
-        found.append(Price(call, call - sum(cycles[index] for index in frame), counts))
+        call = sum(count * isa.by_timing(isa.insns[name].cycles, core) for name, count in steady.items())
+        call += sum(cost(isa, core, instr, before) for before, instr in others)
+        call += sum(isa.by_timing(figures, core) for figures in taken)
+        found.append(Price(call, call - sum(cost(isa, core, instr, before) for before, instr in frame), counts))
     return found
 
 
