@@ -5,9 +5,10 @@
 
 `body` and `call` are cycles on the default core, each of the kernel that is made where that is the goal: where a call
 counts, fewer registers are saved.  A size has more than one row where fewer saved registers, or another core, want
-other parameters than the shortest body.  A core whose kernels have little in common with those of the default one has a
-file of its own, `<isa>-<core>.toml`, as its table says (`answers`), and another one, `...-any-time.toml`, for what may
-take a time that depends on operands.
+other parameters than the shortest body.  `branched` is how registers are looked for where code branches on signs, if
+that is another way (`hints.py`).  A core whose kernels have little in common with those of the default one has a file
+of its own, `<isa>-<core>.toml`, as its table says (`answers`), and another one, `...-any-time.toml`, for what may take
+a time that depends on operands.
 
 `schedules/answers/<isa>-front.toml` has for some sizes what nothing beats in cycles, bytes and stack (`front.py`).
 """

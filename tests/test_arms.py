@@ -16,7 +16,7 @@ from test_branched import costs, four_signs, runs_alike
 from sqgen import check, frame, interpret, measure, methods
 from sqgen import kernel as kernels
 from sqgen.allocate import allocate
-from sqgen.code import Builder, Code, CodeError, Function, Memory, Op
+from sqgen.code import Builder, Code, CodeError, Function, Label, Memory, Op
 from sqgen.encode import disassemble
 from sqgen.errors import UserError
 from sqgen.forked import best_places
@@ -313,3 +313,22 @@ def test_of_arms_in_an_arm_the_one_that_ends_with_a_jump_counts() -> None:
 def test_ways_that_would_not_use_memory_alike_are_refused(first: list[Op], second: list[Op]) -> None:
     with pytest.raises(UserError, match="would not use memory alike"):
         arms(first, second)
+
+
+@pytest.mark.parametrize("way", ["1.2,2", "1.2,14"])
+def test_small_arms_take_as_long_whichever_registers_limbs_are_in(way: str) -> None:
+    """With the first of these two limbs of L are moved to a pair from a pair, in one cycle where MOVW does it."""
+    code = compiled("mul", 32, "karatsuba", **NESTED, registers=way).image
+    assert prove(code, contract("mul", 32), core(), branches=True).fault is None
+
+
+def test_moves_are_joined_but_where_code_goes_two_ways() -> None:
+    move = [Op("mov", ("r20", "r10")), Op("mov", ("r21", "r11"))]
+    after, end = Label("after"), Label("end")
+    small = [Op("brcc", (after,)), *move, Op("rjmp", (end,)), Op("label", (after,)), *move, Op("label", (end,))]
+    names = [op.insn for op in address([*move, *small, *move], avr())]
+    apart = ["brcc", "mov", "mov", "rjmp", "label", "mov", "mov", "label"]
+    assert names == ["movw", *apart, "movw"]
+    turn = Label("turn")
+    loop = [Op("label", (turn,)), *move, Op("brne", (turn,)), *move]
+    assert [op.insn for op in address(loop, avr())] == ["label", "movw", "brne", "movw"]
