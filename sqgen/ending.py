@@ -6,6 +6,7 @@ both lie.  What is left over (`agreement`) is a carry that the code dropped.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from .agreement import Agreement
@@ -54,16 +55,22 @@ class Ending:
             if not isinstance(cell, dict):
                 raise Wrong(self.atoms.here, "this limb of the result is never written", column)
             terms.append((1 << (limb * column), cell))
+        left = self.agreement.left(combine([*terms, (-1, self.product)]), state.fixed)
+        if left:
+            raise self.blamed(state, left)
+
+    @functools.cached_property
+    def product(self) -> Form:
+        """That of the operands, the same in all cases."""
+        limb, n = self.isa.limb_bits, self.contract.limbs
         first = self.operands["a"]
         second = self.operands.get("b", first)
-        product: Form = {}
+        found: Form = {}
         for i in range(n):
             for j in range(n):
                 atom = self.atoms.product(first[i], second[j])
-                product[atom] = product.get(atom, 0) - (1 << (limb * (i + j)))
-        left = self.agreement.left(combine([*terms, (1, product)]), state.fixed)
-        if left:
-            raise self.blamed(state, left)
+                found[atom] = found.get(atom, 0) + (1 << (limb * (i + j)))
+        return found
 
     def blamed(self, state: State, left: Form) -> Wrong:
         """A fault at the instruction that made the earliest digit that is left over, or first reads what nobody set."""

@@ -9,16 +9,17 @@ masks with zero.
 from __future__ import annotations
 
 import copy
-import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import NamedTuple, cast
 
 from . import frame
 from .contract import Contract
 from .encode import Instr
 from .interpret import Machine, Run
 from .table import Core, Isa
+
+LONGEST = 2000  # instructions of an arm, which ends where paths meet again
 
 
 class Secret(int):
@@ -77,8 +78,8 @@ def residue(image: bytes, contract: Contract, core: Core, paths: Sequence[Sequen
 def _walked(
     image: bytes, contract: Contract, core: Core, paths: Sequence[Sequence[int]], entry: int
 ) -> Iterator[_Marking]:
-    """The machine at the end of each path, wherever branches on operands would have led; what all paths begin with is
-    walked once."""
+    """The machines at the ends of all paths, wherever branches on operands would have led: of machines of which one has
+    marked all that the other has, that one."""
     run = Run(contract, core, _Marking)
     machine = run.machine
     assert isinstance(machine, _Marking)
@@ -87,15 +88,58 @@ def _walked(
         machine.marked.update(range(run.places[name], run.places[name] + run.lengths[name]))
     machine.top = machine.wide(machine.stack) + machine.isa.stack_free
     machine.floor = max(run.places[name] + run.lengths[name] for name in run.places)
-    steps = zip(*paths, strict=False)
-    shared = sum(1 for _ in itertools.takewhile(lambda step: len(set(step)) == 1, steps))
-    for at in paths[0][:shared]:
-        machine.step(image, entry + at)
-    for path in paths:
+    waiting = [(machine, [_Way(tuple(path), 0) for path in paths])]
+    while waiting:
+        machine, ways = waiting.pop()
+        while not any(way.over for way in ways) and len({way.next for way in ways}) == 1:
+            machine.step(image, entry + ways[0].next)
+            ways = [way.later(1) for way in ways]
+        if all(way.over for way in ways):
+            yield machine
+        else:
+            waiting += _met(machine, image, entry, ways)
+
+
+class _Way(NamedTuple):
+    """A path, and the number of its steps that were walked."""
+
+    path: tuple[int, ...]
+    at: int
+
+    @property
+    def over(self) -> bool:
+        return self.at == len(self.path)
+
+    @property
+    def next(self) -> int:
+        return self.path[self.at]
+
+    def later(self, steps: int) -> _Way:
+        return _Way(self.path, self.at + steps)
+
+
+def _met(machine: _Marking, image: bytes, entry: int, ways: Sequence[_Way]) -> list[tuple[_Marking, list[_Way]]]:
+    """Walk ways that part here to where they meet, or else to their ends: the machines there, and the ways that go on
+    from each."""
+    ahead = [way.path[way.at : way.at + LONGEST] for way in ways]
+    common = frozenset(ahead[0]).intersection(*ahead[1:])
+    meet = next((at for at in ahead[0] if at in common), None)
+    arms: dict[tuple[int, ...], list[_Way]] = {}
+    for way, its in zip(ways, ahead, strict=True):
+        arm = way.path[way.at :] if meet is None else its[: its.index(meet)]
+        arms.setdefault(arm, []).append(way.later(len(arm)))
+    found: list[tuple[_Marking, list[_Way]]] = []
+    for arm, after in arms.items():
         twin = machine.twin()
-        for at in path[shared:]:
+        for at in arm:
             twin.step(image, entry + at)
-        yield twin
+        for index, (other, its_ways) in enumerate(found):
+            if other.covers(twin) or twin.covers(other):
+                found[index] = (other if other.covers(twin) else twin, its_ways + after)
+                break
+        else:
+            found.append((twin, after))
+    return [(twin, list({way.path[way.at :]: way for way in after}.values())) for twin, after in found]
 
 
 def left(machine: _Marking) -> Residue:
@@ -130,6 +174,20 @@ class _Marking(Machine):
         twin.slots, twin.memory, twin.marked = list(self.slots), self.memory[:], set(self.marked)
         twin.frames, twin.links = dict(self.frames), list(self.links)
         return twin
+
+    def covers(self, other: _Marking) -> bool:
+        """Whether this one will have marked whatever the other one will: it has marked as much or more, all else is the
+        same, and where two slots hold one number here, of which no difference is left, they do there."""
+        if self.bus or (self.frames, self.links, self.conditions) != (other.frames, other.links, other.conditions):
+            return False
+        pairs = list(zip(self.slots, other.slots, strict=True))
+        if any(mine != its or self.secret(its) for mine, its in pairs if not self.secret(mine)):
+            return False
+        known: dict[int, int] = {}
+        if any(known.setdefault(id(mine), id(its)) != id(its) for mine, its in pairs if self.secret(mine)):
+            return False
+        changed = (at for at, pair in enumerate(zip(self.memory, other.memory, strict=True)) if pair[0] != pair[1])
+        return self.marked >= other.marked and self.marked.issuperset(changed)
 
     # ---- the domain of `Meaning.run` ------------------------------------------------------------------------
 
