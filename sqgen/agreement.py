@@ -40,7 +40,7 @@ class Agreement:
         try:
             return self.looked_at(error, fixed)
         except Hopeless:
-            return error
+            return self.reduced(error, fixed)[1]
         finally:
             self.atoms.hopeless = lambda: False
 
@@ -51,8 +51,7 @@ class Agreement:
     def looked_at(self, error: Form, fixed: Mapping[int, int]) -> Form:
         """The same while the code is not known to be wrong.  Raises Hopeless."""
         while True:
-            error = self.atoms.reduce(error, fixed, given=self.given)
-            left = {atom: c for atom, c in error.items() if c % self.modulus}
+            error, left = self.reduced(error, fixed)
             if not left or self.infeasible(fixed):
                 return {}
             if not fixed and self.atoms.uncarried(left) and self.refuted():
@@ -62,6 +61,11 @@ class Agreement:
         if self.hopeless():
             return left
         return self.in_arm(left, fixed) if self.branches else self.closely(left, fixed)
+
+    def reduced(self, error: Form, fixed: Mapping[int, int]) -> tuple[Form, Form]:
+        """The error as far as it is taken apart, and that but for multiples of the modulus."""
+        error = self.atoms.reduce(error, fixed, given=self.given)
+        return error, {atom: c for atom, c in error.items() if c % self.modulus}
 
     def hopeless(self) -> bool:
         """Whether the code is known to be wrong; arms are looked at for a while before a run says so."""
