@@ -134,8 +134,9 @@ def _met(machine: _Marking, image: bytes, entry: int, ways: Sequence[_Way]) -> l
         for at in arm:
             twin.step(image, entry + at)
         for index, (other, its_ways) in enumerate(found):
-            if other.covers(twin) or twin.covers(other):
-                found[index] = (other if other.covers(twin) else twin, its_ways + after)
+            kept = other if other.covers(twin) else twin if twin.covers(other) else None
+            if kept:
+                found[index] = (kept, its_ways + after)
                 break
         else:
             found.append((twin, after))

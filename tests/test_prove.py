@@ -40,11 +40,10 @@ def test_proof_of_a_512_bit_kernel_takes_at_most_two_seconds(op: str, method: st
 @pytest.mark.clock
 @pytest.mark.parametrize("bits", [168, 208, 240, 256])
 @pytest.mark.parametrize("branches", [False, True])
-def test_proof_of_the_fastest_product_takes_about_half_a_second(bits: int, branches: bool) -> None:
-    """Halves of an odd number of limbs leave carries over that cancel: nothing else is looked for before that.  With
-    branches 256 bits take between 0.43 and 0.54."""
+def test_proof_of_the_fastest_product_takes_half_a_second(bits: int, branches: bool) -> None:
+    """Halves of an odd number of limbs leave carries over that cancel: nothing else is looked for before that."""
     image = choose(spec("avr", bits, op="mul", allow_branches=branches)).image
-    assert quick(lambda: prove(image, contract("mul", bits // 8), core(), branches=branches), 0.65 if branches else 0.5)
+    assert quick(lambda: prove(image, contract("mul", bits // 8), core(), branches=branches), 0.5)
 
 
 @pytest.mark.clock
