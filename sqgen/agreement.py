@@ -5,6 +5,7 @@ That is shown here, of the result of a whole kernel (`ending`) and of what a fun
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from .carries import Carries, Hopeless
@@ -12,8 +13,8 @@ from .linear import ONE, Form, combine
 
 MOST_FIXED = 24  # digits of one case that have a value, before the proof gives up
 DEEP = 1_000_000  # terms touched at most to show one carry constant at the end
-PATIENCE = 15  # times the terms of a first look are touched to show an arm right before a run is made, which costs more
-LONG = 25  # times as many are touched before runs are asked in the middle of a look
+PATIENCE = 15  # times the terms of a first look are touched to show an arm right before runs are asked: they cost more
+LONG = 25  # the same in the middle of a look, whether there are branches or not: more than right code takes
 
 
 class Agreement:
@@ -29,6 +30,7 @@ class Agreement:
     ) -> None:
         self.atoms, self.modulus, self.branches, self.refuted, self.given = atoms, modulus, branches, refuted, given
         self.begun = atoms.looked
+        self.patience = PATIENCE if branches else 0
 
     def left(self, error: Form, fixed: Mapping[int, int]) -> Form:
         """What is left of an error where these atoms have values, nothing if it vanishes.
@@ -36,17 +38,18 @@ class Agreement:
         What is left over is zero if this case cannot occur, once its signs are known, or if a carry in it cannot.  A
         term without any of these hardly ever vanishes.
         """
-        self.atoms.hopeless = self.pressed
+        self.atoms.given_up = functools.partial(self.wrong, LONG)
         try:
             return self.looked_at(error, fixed)
         except Hopeless:
             return self.reduced(error, fixed)[1]
         finally:
-            self.atoms.hopeless = lambda: False
+            self.atoms.given_up = lambda: False
 
-    def pressed(self) -> bool:
-        """Whether the code is known to be wrong, once more was looked at than right code takes."""
-        return self.atoms.looked - self.begun > LONG * self.atoms.most and self.refuted()
+    def wrong(self, patience: int) -> bool:
+        """Whether the code is known to be wrong: runs are asked when so many times the terms of a first look have been
+        touched."""
+        return self.atoms.looked - self.begun >= patience * self.atoms.most and self.refuted()
 
     def looked_at(self, error: Form, fixed: Mapping[int, int]) -> Form:
         """The same while the code is not known to be wrong.  Raises Hopeless."""
@@ -58,7 +61,7 @@ class Agreement:
                 return left
             if not self.atoms.resolve(left):
                 break
-        if self.hopeless():
+        if self.wrong(self.patience):
             return left
         return self.in_arm(left, fixed) if self.branches else self.closely(left, fixed)
 
@@ -66,11 +69,6 @@ class Agreement:
         """The error as far as it is taken apart, and that but for multiples of the modulus."""
         error = self.atoms.reduce(error, fixed, given=self.given)
         return error, {atom: c for atom, c in error.items() if c % self.modulus}
-
-    def hopeless(self) -> bool:
-        """Whether the code is known to be wrong; arms are looked at for a while before a run says so."""
-        patient = self.branches and self.atoms.looked - self.begun <= PATIENCE * self.atoms.most
-        return not patient and self.refuted()
 
     def closely(self, left: Form, fixed: Mapping[int, int]) -> Form:
         """The same of what `settle` leaves: its signs are looked at one after the other, then the digits in it."""
@@ -140,11 +138,11 @@ class Agreement:
 
     def always(self, digit: int, value: int, fixed: Mapping[int, int]) -> bool:
         """Whether a digit has only this value, if it is worth a look."""
-        return not self.hopeless() and self.atoms.within({digit: 1}, value, value, fixed, DEEP)
+        return not self.wrong(self.patience) and self.atoms.within({digit: 1}, value, value, fixed, DEEP)
 
     def nothing(self, form: Form, fixed: Mapping[int, int]) -> bool:
         """Whether a sum of carries is zero, if it is worth a look."""
-        return not self.hopeless() and self.atoms.bounded(form, 0, 0, fixed)
+        return not self.wrong(self.patience) and self.atoms.bounded(form, 0, 0, fixed)
 
     def infeasible(self, fixed: Mapping[int, int]) -> bool:
         """Whether this case cannot occur: a fixed digit contradicts the range of the digits beside it."""

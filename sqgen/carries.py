@@ -38,7 +38,7 @@ class Carries(Atoms):
         self.depths: dict[int, int] = {}  # of limbs of absolute differences: how many of them lie in each other
         self.in_vain = 0  # terms touched in looking for bounds and not finding them
         self.looked = 0  # terms touched in looking for bounds
-        self.hopeless: Callable[[], bool] = lambda: False  # whether to look further is of no use, as far as is known
+        self.given_up: Callable[[], bool] = lambda: False  # whether to look further is of no use, as far as is known
         self.learnt = 0  # how many carries were found to be something else
         # groups that do not cancel, by what is known
         self.vain: set[tuple[int, int, frozenset[tuple[int, int]]]] = set()
@@ -93,7 +93,7 @@ class Carries(Atoms):
     def touched(self, search: Bounds) -> None:
         """Count what a search took.  Raises Hopeless."""
         self.looked += search.touched
-        if self.hopeless():
+        if self.given_up():
             raise Hopeless
 
     def uncarried(self, form: Form) -> bool:

@@ -110,7 +110,7 @@ class Machine:
             self.slots[self.isa.slots[name]] = value >> (index * self.isa.limb_bits) & ((1 << self.isa.limb_bits) - 1)
 
     def wide(self, names: Iterable[str]) -> int:
-        return sum(self.slots[self.isa.slots[name]] << (k * self.isa.limb_bits) for k, name in enumerate(names))
+        return number((self.slots[self.isa.slots[name]] for name in names), self.isa.limb_bits)
 
     def fill(self, seed: int) -> None:
         """Put junk everywhere but where the ABI promises zero: code must not rely on what it finds."""

@@ -40,27 +40,39 @@ class Bounds:
     def greatest(self) -> int:
         return self.high >> self.shift
 
-    def gathered(self) -> tuple[int, int]:
-        """Least and greatest value, all highest digits replaced and products taken together with their factors."""
-        self.expand_carries()
+    def together(self) -> tuple[int, int]:
+        """Least and greatest value, products taken together with their factors."""
         low, high = gathered(self.atoms, self.form) or (self.low, self.high)
         return -(-low >> self.shift), high >> self.shift
 
     def narrower(self, budget: int) -> Iterator[tuple[int, int]]:
-        """The least and the greatest value, again after each atom that is replaced, until `budget` terms are touched;
-        in between, when no highest digit is left, as `gathered` finds them."""
+        """The least and the greatest value, again after each atom that is replaced, until `budget` terms are touched.
+
+        Products are taken together with their factors when no highest digit is left, and before a limb is replaced that
+        only has a name, such as the highest one of a row of products: what is left then is often this row alone.  As
+        that costs as much as there are terms, many more of them are touched between one time and the next.
+        """
         yield self.least(), self.greatest()
-        taken_together = False
+        at_end, looked = False, 0
         while True:
-            if self.heap and self.heap[0][0] and not taken_together:
-                taken_together = True
+            if self.heap and self.heap[0][0] and not at_end:
+                at_end = True
                 beside = Bounds(self.atoms, self.start, self.fixed, whole=self.atoms.signs)
-                yield beside.gathered()
+                beside.expand_carries()
+                yield beside.together()
                 self.touched += beside.touched
-            elif self.touched > budget or not self.expand():
+                continue
+            if self.touched >= 2 * looked and self.name_next():
+                looked = self.touched
+                yield self.together()
+            if self.touched > budget or not self.expand():
                 return
-            else:
-                yield self.least(), self.greatest()
+            yield self.least(), self.greatest()
+
+    def name_next(self) -> bool:
+        """Whether the atom to be replaced next is but a name of a form."""
+        relation = self.atoms.relation.get(-self.heap[0][1]) if self.heap else None
+        return relation is not None and len(relation.digits) == 1
 
     def add(self, atom: int, coefficient: int) -> None:
         """Add coefficient * atom / 2^shift; an atom that this case has fixed is a number."""

@@ -84,6 +84,7 @@ def revealing(contract: Contract, count: int) -> Iterator[tuple[int, ...]]:
         *others, last = (number(row, width) for row in rows)
         yield *others, last
         yield *others, (1 << (width * contract.limbs)) - 1 - last
-    first = list(itertools.islice(operands(contract, count), 2 * PLAIN))
+    structured = operands(contract, count)
+    first = list(itertools.islice(structured, 2 * PLAIN))
     yield from (*first[PLAIN:], *reversed(first[:PLAIN]))
-    yield from itertools.islice(operands(contract, count), 2 * PLAIN, None)
+    yield from structured
