@@ -254,7 +254,8 @@ class _Walker:
             moves.append(Op(f"{short}_{self.pointer.lower()}p", (limb,)))
         else:
             moves.append(Op(f"{short}d_{self.pointer.lower()}", (limb, offset - self.at)))
-        moves[0] = replace(moves[0], heading=op.heading)
+        if op.heading:
+            moves[0] = replace(moves[0], heading=op.heading)
         return moves
 
     def leaves_behind(self) -> bool:

@@ -108,9 +108,9 @@ def emit(
         # what is loaded to a pointer is the last that it loads; those from nearby first, for others belong together
         loads.sort(key=lambda op: (op.args[0] in pointers, buffer_of(op) != found.nearby))
         moves = [*stores, *shifts, *loads]
-        moves.append(replace(op, args=args, reads=(), writes=()))
-        if len(moves) > 1:
-            moves[-1] = replace(moves[-1], heading="")
+        heading = "" if moves else op.heading
+        moves.append(Op(op.insn, args, takes=op.takes, gives=op.gives, heading=heading, comment=op.comment))
+        if op.heading != heading:
             moves[0] = replace(moves[0], heading=op.heading)
         out += [*moves, *(each for _, each in moved)]
     return replace(function, ops=tuple(out))

@@ -194,12 +194,12 @@ class Carries(Atoms):
         self.define((carry,), (1,), form)
 
     def _sign_equal_to(self, carry: int, budget: int, *, thorough: bool) -> Form | None:
-        """The latest sign before the carry, or that of a sign-extended number that was added, if the carry is always
-        what that is; `budget`: terms touched at most to see the former."""
+        """The sign of a sign-extended number that was added, or that of which a mask was subtracted, if the carry is
+        always what that is; `budget`: terms touched at most in a first look."""
         extended = self.extended(carry)
         if extended and thorough and self.bounded({carry: 1, extended: -1}, 0, 0, {}, 8 * self.small):
             return {extended: 1}
-        sign = extended or self.subtracted(carry) or max((sign for sign in self.signs if sign < carry), default=None)
+        sign = extended or self.subtracted(carry)
         if sign and all(self.within({carry: 1}, value, value, {sign: value}, budget) for value in (0, 1)):
             return {sign: 1}
         return None

@@ -209,4 +209,6 @@ def disassemble(isa: Isa, image: bytes) -> Iterator[tuple[int, Instr]]:
 
 def assemble(instrs: Sequence[Instr]) -> bytes:
     """The bytes of a list of instructions."""
-    return b"".join(encode(instr) for instr in instrs)
+    made = {(instr.insn.name, instr.operands): instr for instr in instrs}
+    words = {key: encode(instr) for key, instr in made.items()}  # most of them stand there more than once
+    return b"".join(words[instr.insn.name, instr.operands] for instr in instrs)

@@ -68,6 +68,7 @@ class Meaning:
     ) -> None:
         self.places, self.immediates, self.widths = places, immediates, widths
         self.limb_bytes = max(widths) // 8
+        self.single = {name: slots[0] for name, slots in places.items() if len(slots) == 1}  # where most are
         self.steps = tuple((statement, self._prepared(statement)) for statement in statements)
 
     def run(self, domain: Domain[Any]) -> None:
@@ -169,6 +170,9 @@ class _Run:
         return [self.domain.read(slot) for slot in self.places[name]]
 
     def value(self, name: str) -> Any:
+        slot = self.meaning.single.get(name)
+        if slot is not None:
+            return self.domain.read(slot)
         if name in self.local:
             return self.local[name]
         if name in self.meaning.immediates:

@@ -9,6 +9,8 @@ masks with zero.
 from __future__ import annotations
 
 import copy
+import itertools
+import operator
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, cast
@@ -91,9 +93,10 @@ def _walked(
     waiting = [(machine, [_Way(tuple(path), 0) for path in paths])]
     while waiting:
         machine, ways = waiting.pop()
-        while not any(way.over for way in ways) and len({way.next for way in ways}) == 1:
-            machine.step(image, entry + ways[0].next)
-            ways = [way.later(1) for way in ways]
+        steps = _together(ways)
+        for at in ways[0].coming(steps):
+            machine.step(image, entry + at)
+        ways = [way.later(steps) for way in ways]
         if all(way.over for way in ways):
             yield machine
         else:
@@ -110,23 +113,35 @@ class _Way(NamedTuple):
     def over(self) -> bool:
         return self.at == len(self.path)
 
-    @property
-    def next(self) -> int:
-        return self.path[self.at]
+    def coming(self, steps: int | None = None) -> tuple[int, ...]:
+        """The next steps, all if nothing is said."""
+        return self.path[self.at : None if steps is None else self.at + steps]
 
     def later(self, steps: int) -> _Way:
         return _Way(self.path, self.at + steps)
 
 
+def _together(ways: Sequence[_Way]) -> int:
+    """How many steps all ways go together."""
+    first, *others = [way.coming() for way in ways]
+    return min([len(first), *(_alike(first, other) for other in others)])
+
+
+def _alike(one: Sequence[int], other: Sequence[int]) -> int:
+    """How many steps two paths begin with that are the same."""
+    parted = itertools.compress(itertools.count(), map(operator.ne, one, other))
+    return next(parted, min(len(one), len(other)))
+
+
 def _met(machine: _Marking, image: bytes, entry: int, ways: Sequence[_Way]) -> list[tuple[_Marking, list[_Way]]]:
     """Walk ways that part here to where they meet, or else to their ends: the machines there, and the ways that go on
     from each."""
-    ahead = [way.path[way.at : way.at + LONGEST] for way in ways]
+    ahead = [way.coming(LONGEST) for way in ways]
     common = frozenset(ahead[0]).intersection(*ahead[1:])
     meet = next((at for at in ahead[0] if at in common), None)
     arms: dict[tuple[int, ...], list[_Way]] = {}
     for way, its in zip(ways, ahead, strict=True):
-        arm = way.path[way.at :] if meet is None else its[: its.index(meet)]
+        arm = way.coming() if meet is None else its[: its.index(meet)]
         arms.setdefault(arm, []).append(way.later(len(arm)))
     found: list[tuple[_Marking, list[_Way]]] = []
     for arm, after in arms.items():

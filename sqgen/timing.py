@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from .encode import Instr, decode
 from .table import Core, Isa, OperandValue
@@ -35,6 +37,32 @@ def price(isa: Isa, core: Core, image: bytes, path: Sequence[int], entry: int = 
 
 def prices(isa: Isa, cores: Sequence[Core], image: bytes, path: Sequence[int], entry: int = 0) -> list[Price]:
     """Price an executed path on several cores."""
+    what = _executed(isa, image, tuple(path), entry)
+    found = []
+    for core in cores:
+        call = sum(count * isa.by_timing(isa.insns[name].cycles, core) for name, count in what.steady.items())
+        call += sum(cost(isa, core, instr, before) for before, instr in what.others)
+        call += sum(isa.by_timing(figures, core) for figures in what.taken)
+        found.append(
+            Price(call, call - sum(cost(isa, core, instr, before) for before, instr in what.frame), what.counts)
+        )
+    return found
+
+
+class _Executed(NamedTuple):
+    """What of an executed path a price is made of: `counts` by class; how often there are instructions that cost the
+    same wherever they stand, by name; all `others`, those of the function's frame, both with what stands before them;
+    figures of the branches `taken`."""
+
+    counts: tuple[tuple[str, int], ...]
+    steady: dict[str, int]
+    others: list[tuple[Instr | None, Instr]]
+    frame: list[tuple[Instr | None, Instr]]
+    taken: list[Mapping[str, int]]
+
+
+@functools.lru_cache(maxsize=16)  # a proof and what is written of it ask for the same few paths
+def _executed(isa: Isa, image: bytes, path: tuple[int, ...], entry: int) -> _Executed:
     instrs = [decode(isa, image, entry + at) for at in path]
     counts = tuple(sorted(Counter(instr.insn.kind for instr in instrs).items()))
     steps = zip(instrs, path, path[1:], strict=False)
@@ -43,14 +71,7 @@ def prices(isa: Isa, cores: Sequence[Core], image: bytes, path: Sequence[int], e
     names = Counter(instr.insn.name for instr in instrs)
     steady = {name: count for name, count in names.items() if isa.insns[name].steady}
     others = [pair for pair in pairs if pair[1].insn.name not in steady] if len(steady) < len(names) else []
-    frame = [pairs[index] for index in framing(instrs)]
-    found = []
-    for core in cores:
-        call = sum(count * isa.by_timing(isa.insns[name].cycles, core) for name, count in steady.items())
-        call += sum(cost(isa, core, instr, before) for before, instr in others)
-        call += sum(isa.by_timing(figures, core) for figures in taken)
-        found.append(Price(call, call - sum(cost(isa, core, instr, before) for before, instr in frame), counts))
-    return found
+    return _Executed(counts, steady, others, [pairs[index] for index in framing(instrs)], taken)
 
 
 def costs(isa: Isa, core: Core, instrs: Sequence[Instr]) -> list[int]:
