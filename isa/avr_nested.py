@@ -1,8 +1,8 @@
 """Two levels of Karatsuba multiplication on AVR in one piece: the three products in place, M first and L last.
 
 |a_lo - a_hi| and |b_lo - b_hi| stay in registers as far as there are some; the others wait where the result will be.
-M goes to the stack, from where POP takes it when the sums are formed; its lower half stays where the result will be, if
-L needs no place there.  The upper half of L is not stored at all: it is in registers when the sums begin.
+M goes to the stack, from where POP takes it when the sums are formed (`avr_ahead` has its products); its lower half
+stays where the result will be, if L needs no place there.  The upper half of L is not stored at all: it is in registers when the sums begin.
 
 Source: research/avr_kernels.md, patterns 13 and 14, and section 7.
 """
@@ -15,17 +15,18 @@ from dataclasses import replace
 
 from sqgen.code import Builder, Flag, Memory, Virtual
 from sqgen.errors import UserError
-from sqgen.plan import Block, Difference, Part, Plan, Recombine
+from sqgen.plan import Block, Difference, Part, Plan, Recombine, Slice, Step
 
 from .avr_address import reserve, stack_pointer_to
+from .avr_ahead import Ahead
 from .avr_arms import InArms, in_arms
 from .avr_karatsuba import Chain, negate
 from .avr_leaf import operands
 from .avr_level import load_pointer
 from .avr_middle import in_place
 from .avr_registers import LOW, POINTERS
-from .avr_runs import as_mask, clear
-from .avr_signed import Site
+from .avr_runs import as_mask, clear, side_by_side
+from .avr_signed import Signed, Site
 from .avr_unrolled import REACHED, Unrolled, reached
 
 FRAME = "m"  # M, from the stack pointer upwards: the pointers of the operands, the sign of M, M
@@ -58,7 +59,7 @@ class Nested(abc.ABC):
         """Step by step."""
         self.begin()
         self.zero = clear(self.build, "zero")
-        for step in self.plan.steps:
+        for step in self.steps():
             match step:
                 case Block(title):
                     self.build.heading(title)
@@ -69,6 +70,10 @@ class Nested(abc.ABC):
                 case Recombine():
                     self.recombine(step)
 
+    def steps(self) -> Sequence[Step]:
+        """In their order."""
+        return self.plan.steps
+
     @abc.abstractmethod
     def begin(self) -> None:
         """The pointers of the operands are put aside."""
@@ -76,7 +81,7 @@ class Nested(abc.ABC):
     def difference(self, step: Difference) -> None:
         """|low - high| of an operand."""
         build, base = self.build, step.left.name
-        limbs = [build.limb(f"{step.into.name}{index}") for index in range(step.into.count)]
+        limbs = self.limbs(step.into)
         borrow = Chain(build, "borrow", self.zero)
 
         def subtrahend(index: int) -> str | None:
@@ -97,6 +102,10 @@ class Nested(abc.ABC):
         if self.mask:
             build.emit("eor", mask, self.mask, comment="all ones if M is to be added")
         self.mask = mask
+
+    def limbs(self, into: Slice) -> list[Virtual]:
+        """New ones of a difference."""
+        return [self.build.limb(f"{into.name}{index}") for index in range(into.count)]
 
     @abc.abstractmethod
     def rooms(self, name: str) -> Iterator[tuple[int, int]]:
@@ -135,9 +144,13 @@ class Nested(abc.ABC):
 
     def formed(self, step: Part, site: Site) -> list[Virtual]:
         """A product; the limbs of it that are kept."""
-        signed = (InArms if step.plan.branches and self.arms else in_place)(self.build, step.plan, site)
+        signed = self.former(step.plan, site)
         signed.all_steps()
         return signed.upper
+
+    def former(self, plan: Plan, site: Site) -> Signed:
+        """What forms a product."""
+        return (InArms if plan.branches and self.arms else in_place)(self.build, plan, site)
 
     def factors(self, step: Part) -> tuple[list[Virtual], list[Virtual]]:
         left, right = (
@@ -180,7 +193,20 @@ class Nested(abc.ABC):
 
 
 class OnStack(Nested):
-    """M, its sign and the pointers are in a frame on the stack."""
+    """M, its sign and the pointers are in a frame on the stack; the inner difference of a's is formed ahead of M's
+    products."""
+
+    def steps(self) -> Sequence[Step]:
+        """The difference of a after that of b: so it is in registers where M begins."""
+        differences = [step for step in self.plan.steps if isinstance(step, Difference)]
+        return [differences.pop() if isinstance(step, Difference) else step for step in self.plan.steps]
+
+    def limbs(self, into: Slice) -> list[Virtual]:
+        """In pairs, which are copied at once."""
+        return side_by_side(self.build, into.name, into.count)
+
+    def former(self, plan: Plan, site: Site) -> Signed:
+        return Ahead(self.build, plan, site) if site.base == FRAME else super().former(plan, site)
 
     def begin(self) -> None:
         self.build.raw(reserve(2 * self.half + 1))

@@ -42,6 +42,13 @@ def as_mask(build: Builder, name: str, carry: Flag | None) -> Virtual:
     return mask
 
 
+def side_by_side(build: Builder, name: str, count: int) -> list[Virtual]:
+    """New limbs, each two of which had best be in neighbouring registers."""
+    pairs = (build.pair(f"{name}{index}", f"{name}{index + 1}") for index in range(0, count - 1, 2))
+    odd = [build.limb(f"{name}{count - 1}")] if count % 2 else []
+    return [*(limb for pair in pairs for limb in pair), *odd]
+
+
 class Runs:
     """Adds runs of products to the sum of a leaf."""
 

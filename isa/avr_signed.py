@@ -84,7 +84,6 @@ class Signed(abc.ABC):
 
     def step(self, step: Step) -> None:
         """One step."""
-        a, b, half = self.a, self.b, self.half
         match step:
             case Block(title):
                 self.build.heading(f"{title} of {self.site.name}" if self.site.name else title)
@@ -93,13 +92,18 @@ class Signed(abc.ABC):
             case Part(plan) if step.into.first:
                 self.form_high(plan)
             case Part(plan):
-                Leaf(plan, self.build, a[:half], b[:half], out=self.take_low, zero=self.zero).all_steps()
+                self.form_low(plan)
             case Difference() if step.left.name == "b":
                 self.form_e()
             case Recombine():
                 self.finish()
 
     # ---- L and H --------------------------------------------------------------------------------------------------
+
+    def form_low(self, plan: Plan) -> None:
+        """L."""
+        a, b = self.a[: self.half], self.b[: self.half]
+        Leaf(plan, self.build, a, b, out=self.take_low, zero=self.zero).all_steps()
 
     def take_low(self, first: int, limbs: list[Virtual]) -> None:
         """Limbs of L: the lower half is final."""
@@ -303,7 +307,11 @@ class Signed(abc.ABC):
         more.carry = self.too_much()
         more.run(self.sum, self.limb_of_high, range(self.half))
         self.count(top, more.carry)
-        self.rise(top, self.complete(top, self.waiting.mask()))
+        self.rise(top, self.complete(top, self.sign_of_d()))
+
+    def sign_of_d(self) -> Virtual:
+        """The borrow of d' as a mask, for the last time."""
+        return self.waiting.mask()
 
     def with_w(self) -> Virtual:
         """W is added to the upper half of the middle; the carry as a number."""

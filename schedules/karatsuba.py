@@ -14,7 +14,7 @@ but the next one may have three of them in place (`parts=nested`).  Where limbs 
 
 No branch looks at a sign: M is combined with a mask, which holds all ones if M is to be added.  With `signs=branched`
 one does, at the outermost level: M is added or subtracted in arms of their own, which take equally long; a level in
-place, up to 18 limbs, does in such arms all that comes after b_lo - b_hi, and of two levels in place the inner ones do
+place, up to 18 limbs, does in such arms all that comes after b_lo - b_hi, and of two levels in place those of H and L do
 so, too.  Of L, whose upper limbs both arms have to leave in registers, only where H comes before that difference.  With
 `signs=everywhere` functions that are called branch too.
 
@@ -23,7 +23,7 @@ Cost: 3 M(n/2) and about 24 cycles for each limb of a half; 43 with three in pla
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from sqgen.errors import UserError
 from sqgen.methods import REGISTERS, Parameter, Values
@@ -44,6 +44,13 @@ STRIPS = {  # the best for L, H and M of some limbs, where not the rows' own: tr
     ("H", 11): "4,4,3",
     ("M", 9): "9",
     ("M", 11): "4,3,4",
+}
+OF_DIFFERENCES = {  # the same, by the limbs of its level, in M of two levels in place: tried
+    11: {("L", 6): "3,3"},
+    13: {("L", 7): "3,4"},
+    14: {("L", 7): "3,4"},
+    15: {("L", 8): "4,4"},
+    16: {("L", 8): "4,4", ("H", 8): "8"},
 }
 ROWS_IN_ARMS = {("H", 16)}  # parts of a level of so many limbs that are by rows where code branches: tried
 IN_ONE = {"calls": 0, "inline": 1, "rows": 1, "nested": 2}  # innermost levels that are in place
@@ -126,7 +133,9 @@ def steps(op: str, n: int, values: Values) -> Iterator[Step]:
     yield from level(a, b, values.one("levels"), values, values.word("signs"))
 
 
-def level(a: Slice, b: Slice, levels: int, values: Values, signs: str) -> Iterator[Step]:
+def level(
+    a: Slice, b: Slice, levels: int, values: Values, signs: str, *, strips: Mapping[tuple[str, int], str] = STRIPS
+) -> Iterator[Step]:
     """One level, for two operands of as many limbs, and what branches on signs there."""
     n = a.count
     half = n - n // 2
@@ -145,10 +154,10 @@ def level(a: Slice, b: Slice, levels: int, values: Values, signs: str) -> Iterat
     in_place = "branched" if signs != "branch-free" and not called else inner
     in_low = inner if half in EARLY_IN_ARMS else in_place
     of_low, of_high, of_middle = (
-        leaf(limbs, which, values, rows=(which, n) in rows)
+        leaf(limbs, which, values, strips, rows=(which, n) in rows)
         if streamed
-        else plan(limbs, levels - 1, values, looked, function=called)
-        for limbs, which, looked in ((half, "L", in_low), (n - half, "H", in_place), (half, "M", in_place))
+        else plan(limbs, levels - 1, values, looked, function=called, difference=which == "M" and not called)
+        for limbs, which, looked in ((half, "L", in_low), (n - half, "H", in_place), (half, "M", inner))
     )
     form_low: tuple[Step, ...] = (Block("L"), Part(of_low, Slice("r", 0, 2 * half), *low, called))
     form_high: tuple[Step, ...] = (Block("H"), Part(of_high, Slice("r", 2 * half, 2 * (n - half)), *high, called))
@@ -195,19 +204,19 @@ def piece(n: int, values: Values) -> Plan:
     return Plan("mul", n, "karatsuba", text, tuple(in_pieces(Slice("a", 0, n), Slice("b", 0, n), values)))
 
 
-def leaf(n: int, which: str, values: Values, *, rows: bool) -> Plan:
+def leaf(n: int, which: str, values: Values, strips: Mapping[tuple[str, int], str], *, rows: bool) -> Plan:
     """The plan of a part in place, L, H or M, by strips or by `rows`, which can begin with limbs in their sum."""
     given = {"start": "empty" if which == "L" else "filled"}
     if rows or values.word("parts") == "rows":
         given["strips"] = str(n)
-    elif (which, n) in STRIPS:
-        given["strips"] = STRIPS[which, n]
+    elif (which, n) in strips:
+        given["strips"] = strips[which, n]
     return values.part("rows", "mul", n, given)
 
 
-def plan(n: int, levels: int, values: Values, signs: str, *, function: bool = False) -> Plan:
-    """The plan of a part of n limbs, and what branches on signs there.  Raises UserError: too small for that, if it is
-    no `function` that a branching level calls."""
+def plan(n: int, levels: int, values: Values, signs: str, *, function: bool = False, difference: bool = False) -> Plan:
+    """The plan of a part of n limbs, the product of two `difference`s or not, and what branches on signs there.  Raises
+    UserError: too small for that, if it is no `function` that a branching level calls."""
     in_place = levels == 1 and values.word("parts") != "calls"
     if not levels or n < (FEWEST if in_place else 4):
         if signs != "branch-free" and not function:
@@ -218,5 +227,6 @@ def plan(n: int, levels: int, values: Values, signs: str, *, function: bool = Fa
     own = {"levels": str(levels), "signs": signs}
     names = (name for name in values.names() if name != REGISTERS.name)  # they are looked for in the whole
     text = tuple((name, own.get(name) or values.text(name)) for name in names)
-    steps = level(Slice("a", 0, n), Slice("b", 0, n), levels, values, signs)
+    strips = STRIPS | OF_DIFFERENCES.get(n, {}) if difference else STRIPS
+    steps = level(Slice("a", 0, n), Slice("b", 0, n), levels, values, signs, strips=strips)
     return Plan("mul", n, "karatsuba", text, tuple(steps))

@@ -1,0 +1,75 @@
+"""M of two levels on AVR, |a_lo - a_hi| |b_lo - b_hi| (`avr_nested`): its operands are in registers once, as they are
+formed, and then wait in memory.
+
+So the difference of a's halves, d' of its own level (`avr_signed`), is formed ahead of L, while a is in registers.  It
+waits where its rows will leave M's limbs, and its borrow in flag T.  The lower half of a is then needed for L alone,
+and is not stored; the upper one is not loaded again after H.
+"""
+
+from __future__ import annotations
+
+from sqgen.code import Builder, Flag, Virtual
+from sqgen.plan import Plan
+
+from .avr_karatsuba import Chain
+from .avr_middle import InRegisters
+from .avr_registers import LOW
+from .avr_runs import clear, side_by_side
+from .avr_signed import Site
+from .avr_tape import Waiting
+
+MANY, SPARE = 8, 1  # limbs of a half, and registers left free then while rows are formed: fewer moves
+
+
+class Ahead(InRegisters):
+    """Forms d' first of all."""
+
+    borrow: Flag | None = None  # of d', in flag T
+
+    def __init__(self, build: Builder, plan: Plan, site: Site) -> None:
+        super().__init__(build, plan, site)
+        self.waiting = Waiting(build, together=False)
+        self.formed: list[Virtual] = []
+
+    def form_low(self, plan: Plan) -> None:
+        """d', then L."""
+        low, high = self.a[: self.half], self.a[self.half :]
+        chain = Chain(self.build, "borrow", self.zero)
+        copies = side_by_side(self.build, "d", self.half)
+        for first in range(0, self.half, 2):
+            two = slice(first, first + 2)
+            for copy, limb in zip(copies[two], low[two], strict=True):
+                self.build.emit("mov", copy, limb)
+            indices = range(self.half)[two]
+            chain.onto(copies[two], lambda index: high[index] if index < len(high) else None, indices, self.put_by)
+        self.build.emit("sbc", LOW, LOW, takes=chain.carry, fresh=True)
+        self.borrow = self.build.emit("bst", LOW, 0, comment="the borrow of d'")
+        super().form_low(plan)
+
+    def put_by(self, index: int, limbs: list[Virtual]) -> None:
+        """A limb of d' waits."""
+        column = self.half + index
+        for limb in limbs:
+            self.room(limb, column)
+            self.build.memory("store", limb, self.place(column))
+            self.build.mark("forget", limb)
+        self.formed += limbs
+
+    def form_d(self) -> None:
+        """It is there."""
+        self.d = self.formed
+        self.d_formed()
+
+    def begin_middle(self) -> None:
+        super().begin_middle()
+        if self.half >= MANY:
+            self.build.mark("spare", SPARE)
+
+    def before_end(self) -> None:
+        self.build.mark("spare", 0)
+
+    def sign_of_d(self) -> Virtual:
+        sign = clear(self.build, "sign")
+        self.build.emit("bld", sign, 0, takes=self.borrow)
+        self.build.emit("neg", sign)
+        return sign
