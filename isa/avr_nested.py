@@ -1,8 +1,9 @@
 """Two levels of Karatsuba multiplication on AVR in one piece: the three products in place, M first and L last.
 
 |a_lo - a_hi| and |b_lo - b_hi| stay in registers as far as there are some; the others wait where the result will be.
-M goes to the stack, from where POP takes it when the sums are formed (`avr_ahead` has its products); its lower half
-stays where the result will be, if L needs no place there.  The upper half of L is not stored at all: it is in registers when the sums begin.
+M goes to the stack, from where POP takes it when the sums are formed (`avr_ahead`); its lower half stays where the
+result will be, if L needs no place there.  The upper half of L is not stored at all: it is in registers when the sums
+begin.
 
 Source: research/avr_kernels.md, patterns 13 and 14, and section 7.
 """

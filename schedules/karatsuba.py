@@ -14,8 +14,8 @@ but the next one may have three of them in place (`parts=nested`).  Where limbs 
 
 No branch looks at a sign: M is combined with a mask, which holds all ones if M is to be added.  With `signs=branched`
 one does, at the outermost level: M is added or subtracted in arms of their own, which take equally long; a level in
-place, up to 18 limbs, does in such arms all that comes after b_lo - b_hi, and of two levels in place those of H and L do
-so, too.  Of L, whose upper limbs both arms have to leave in registers, only where H comes before that difference.  With
+place, up to 18 limbs, does in such arms all that comes after b_lo - b_hi, and so do H and L of two levels in place: of
+L, whose upper limbs both arms have to leave in registers, only where H comes before that difference.  With
 `signs=everywhere` functions that are called branch too.
 
 Cost: 3 M(n/2) and about 24 cycles for each limb of a half; 43 with three in place; called, 52.
