@@ -148,7 +148,7 @@ def gone(found: Residence, register: str, time: int) -> bool:
 
 
 def test_of_two_ways_to_evict_the_one_with_fewer_lost_pairs_is_taken() -> None:
-    function, prices, pairs = nested(256), frame.prices(avr(), "speed"), avr().pairs()
+    function, prices, pairs = nested(224), frame.prices(avr(), "speed"), avr().pairs()
     ways = residences(function)
     assert len(ways) == 2 and traffic(ways[0]) == traffic(ways[1])
     costs = [best_place(Task.of(way, prices, pairs)).cost for way in ways]

@@ -43,9 +43,9 @@ def how_many(bits: int) -> int:
 
 
 def of_two_levels(bits: int) -> int:
-    """Ways through two levels: those of the last step, and of H and M, and L where b_lo - b_hi comes after its H."""
+    """Ways through two levels: those of the last step, and of H, and L where b_lo - b_hi comes after its H."""
     half = (bits + 8) // 16
-    return 2 if bits <= TOGETHER else 2 * 3 * 3 * (1 if half in (11, 12, 14) else 3)
+    return 2 if bits <= TOGETHER else 2 * 3 * (1 if half in (11, 12, 14) else 3)
 
 
 def made(bits: int, part: str = "atmega128") -> Kernel:
@@ -79,7 +79,7 @@ def test_three_ways_are_proved_twice_and_take_equally_long_on_every_core(bits: i
 
 @pytest.mark.parametrize("bits", [96, 152, 160, 168, 192, 216, 256])
 def test_the_ways_of_two_levels_are_equal_on_every_core(bits: int) -> None:
-    """The last step goes two ways.  M's sign is in flag T up to 20 limbs, above that on the stack, and the parts go
+    """The last step goes two ways.  M's sign is in flag T up to 20 limbs, above that on the stack, and H and L may go
     three ways each."""
     code, what = compiled("mul", bits // 8, "karatsuba", **NESTED).image, contract("mul", bits // 8)
     found = prove(code, what, core(), branches=True)
