@@ -43,7 +43,7 @@ class Ahead(InRegisters):
             indices = range(self.half)[two]
             chain.onto(copies[two], lambda index: high[index] if index < len(high) else None, indices, self.put_by)
         self.build.emit("sbc", LOW, LOW, takes=chain.carry, fresh=True)
-        self.borrow = self.build.emit("bst", LOW, 0, comment="the borrow of d'")
+        self.borrow = self.build.emit("bst", LOW, 0, comment="what d borrows")
         super().form_low(plan)
 
     def put_by(self, index: int, limbs: list[Virtual]) -> None:
