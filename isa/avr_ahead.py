@@ -13,8 +13,7 @@ from sqgen.plan import Plan
 
 from .avr_karatsuba import Chain
 from .avr_middle import InRegisters
-from .avr_registers import LOW
-from .avr_runs import clear, side_by_side
+from .avr_runs import mask_of_flag, side_by_side, to_flag
 from .avr_signed import Site
 from .avr_tape import Waiting
 
@@ -42,8 +41,7 @@ class Ahead(InRegisters):
                 self.build.emit("mov", copy, limb)
             indices = range(self.half)[two]
             chain.onto(copies[two], lambda index: high[index] if index < len(high) else None, indices, self.put_by)
-        self.build.emit("sbc", LOW, LOW, takes=chain.carry, fresh=True)
-        self.borrow = self.build.emit("bst", LOW, 0, comment="what d borrows")
+        self.borrow = to_flag(self.build, chain.carry, "what d borrows")
         super().form_low(plan)
 
     def put_by(self, index: int, limbs: list[Virtual]) -> None:
@@ -69,7 +67,4 @@ class Ahead(InRegisters):
         self.build.mark("spare", 0)
 
     def sign_of_d(self) -> Virtual:
-        sign = clear(self.build, "sign")
-        self.build.emit("bld", sign, 0, takes=self.borrow)
-        self.build.emit("neg", sign)
-        return sign
+        return mask_of_flag(self.build, self.borrow)

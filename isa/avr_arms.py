@@ -28,7 +28,7 @@ from sqgen.plan import Block, Plan, Step
 from .avr_karatsuba import Chain
 from .avr_middle import FITTING, InRegisters
 from .avr_registers import LOW
-from .avr_runs import as_mask
+from .avr_runs import as_mask, to_flag
 from .avr_signed import Site
 from .avr_tape import Waiting
 from .avr_unrolled import Unrolled
@@ -201,8 +201,7 @@ class InFlag(Waiting):
         self.flag: Flag | None = None
 
     def put(self, carry: Flag | None) -> None:
-        self.build.emit("sbc", LOW, LOW, takes=carry, fresh=True)
-        self.flag = self.build.emit("bst", LOW, 0)
+        self.flag = to_flag(self.build, carry)
 
     def carry(self) -> Flag | None:
         self.build.emit("bld", LOW, 0, takes=self.flag)

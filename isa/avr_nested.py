@@ -26,7 +26,7 @@ from .avr_leaf import operands
 from .avr_level import load_pointer
 from .avr_middle import in_place
 from .avr_registers import LOW, POINTERS
-from .avr_runs import as_mask, clear, side_by_side
+from .avr_runs import as_mask, clear, mask_of_flag, side_by_side
 from .avr_signed import Signed, Site
 from .avr_unrolled import REACHED, Unrolled, reached
 
@@ -295,10 +295,7 @@ class InResult(Nested):
         return replace(super().site_of_low(step), columns=self.half)
 
     def sign(self) -> Virtual:
-        sign = clear(self.build, "sign")
-        self.build.emit("bld", sign, 0, takes=self.negative)
-        self.build.emit("neg", sign)
-        return sign
+        return mask_of_flag(self.build, self.negative)
 
     def branch(self) -> str:
         return "brts"

@@ -42,6 +42,20 @@ def as_mask(build: Builder, name: str, carry: Flag | None) -> Virtual:
     return mask
 
 
+def to_flag(build: Builder, carry: Flag | None, comment: str = "") -> Flag | None:
+    """Put a carry into flag T."""
+    build.emit("sbc", LOW, LOW, takes=carry, fresh=True)
+    return build.emit("bst", LOW, 0, comment=comment)
+
+
+def mask_of_flag(build: Builder, flag: Flag | None) -> Virtual:
+    """A new variable all bits of which are equal to flag T, a sign's."""
+    sign = clear(build, "sign")
+    build.emit("bld", sign, 0, takes=flag)
+    build.emit("neg", sign)
+    return sign
+
+
 def side_by_side(build: Builder, name: str, count: int) -> list[Virtual]:
     """New limbs, each two of which had best be in neighbouring registers."""
     pairs = (build.pair(f"{name}{index}", f"{name}{index + 1}") for index in range(0, count - 1, 2))
