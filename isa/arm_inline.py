@@ -38,7 +38,7 @@ class Inline:
     def form(self, plan: Plan, operands: dict[str, list[Limb]], leave: Leave) -> None:
         """A plan; `leave` takes the limbs of the result, from the lowest on."""
         if any(plan.parts()):
-            if plan.op == "mul" and any(any(part.plan.parts()) for part in plan.parts()):
+            if plan.op == "mul" and any(any(part.plan.parts()) for part in plan.parts() if part.into.name == "m"):
                 raise UserError(f"{plan.method} multiplies by one level in place; choose levels=1 or another method")
             Level(self, plan, operands, leave).all()
         else:

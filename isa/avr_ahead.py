@@ -8,6 +8,9 @@ and is not stored; the upper one is not loaded again after H.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from sqgen.code import Builder, Flag, Virtual
 from sqgen.plan import Plan
 
@@ -37,12 +40,28 @@ class Ahead(InRegisters):
         copies = side_by_side(self.build, "d", self.half)
         for first in range(0, self.half, 2):
             two = slice(first, first + 2)
-            for copy, limb in zip(copies[two], low[two], strict=True):
-                self.build.emit("mov", copy, limb)
+            self.copy(low[two], copies[two])
             indices = range(self.half)[two]
             chain.onto(copies[two], lambda index: high[index] if index < len(high) else None, indices, self.put_by)
         self.borrow = to_flag(self.build, chain.carry, "what d borrows")
         super().form_low(plan)
+
+    def copy(self, limbs: Sequence[Virtual], copies: Sequence[Virtual]) -> None:
+        for limb, copy in zip(limbs, copies, strict=True):
+            self.build.emit("mov", copy, limb)
+
+    def site_of_low(self) -> Site:
+        """What L writes to is not needed again, or copied: the lower half of its b."""
+        a, b = self.a[: self.half], self.b[: self.half]
+        count = self.half - self.half // 2
+        copies = side_by_side(self.build, "e", count)
+        self.copy(b[:count], copies)
+        return replace(super().site_of_low(), factors=(a, [*copies, *b[count:]]), again=True)
+
+    @property
+    def columns(self) -> int:
+        """Those below d'."""
+        return self.half
 
     def put_by(self, index: int, limbs: list[Virtual]) -> None:
         """A limb of d' waits."""

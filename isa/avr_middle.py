@@ -43,6 +43,30 @@ class InRegisters(Signed):
         self.waiting = Waiting(build, together=self.half > ROOMY)
         self.of_e = Waiting(build, together=False)  # wanted from the first row on
 
+    def form_low(self, plan: Plan) -> None:
+        """L, which may be a level: then its upper half is in registers, too, and the lower one is loaded again."""
+        if not any(plan.parts()):
+            super().form_low(plan)
+            return
+        low = InRegisters(self.build, plan, self.site_of_low())
+        low.waiting = Waiting(self.build, together=True)  # other limbs are there, too
+        low.all_steps()
+        for limb in low.upper:
+            self.own(limb)
+        self.sum = low.upper
+        self.low = [self.build.limb(f"l{column}", self.place(column)) for column in range(self.half)]
+
+    def site_of_low(self) -> Site:
+        """Where an L is formed that is a level: limbs of its own are loaded for it, as it writes to them."""
+        a, b = ([self.build.limb(limb.name, limb.home) for limb in factor[: self.half]] for factor in (self.a, self.b))
+        name = f"L of {self.site.name}" if self.site.name else "L"
+        return replace(self.site, factors=(a, b), free={}, name=name, kept=True, columns=self.columns)
+
+    @property
+    def columns(self) -> int | None:
+        """So many columns of the buffer are there for limbs that wait while L is formed, if not all of them."""
+        return self.site.columns
+
     def put_aside(self, limb: Virtual, column: int) -> None:
         """It stays."""
 

@@ -22,7 +22,7 @@ from .avr_karatsuba import COUNTER, Buffer, Source, limbs_of, resident_differenc
 from .avr_leaf import Leaf, operands, store
 from .avr_level import Level, left, load_pointer
 from .avr_middle import in_place
-from .avr_nested import nested
+from .avr_nested import FRAME, nested
 from .avr_registers import HIGH, POINTERS, pointers, pool
 from .avr_runs import clear
 from .avr_signed import Site
@@ -89,7 +89,7 @@ class Module:
                         f"{plan.method} forms one level in place on AVR; choose parts=inline or parts=calls"
                     )
                 return InPlace(self, build, plan).all_steps()
-            elif any(any(part.plan.parts()) for part in parts):
+            elif any(any(part.plan.parts()) for part in parts if part.into.name == FRAME):
                 both = nested(build, plan, len(self.registers(plan)))
                 both.all_steps()
                 return both.highest

@@ -41,7 +41,8 @@ class Site:
 
     `kept`: the upper half of the product is not stored.  `columns`: so many columns of the buffer are there for limbs
     that wait, if not all of the product's.  `free`: pointer registers that limbs may have as soon as the
-    last limb of b, or of a, is loaded; they are pushed before that if they are `needed` again.
+    last limb of b, or of a, is loaded; they are pushed before that if they are `needed` again.  `again`: the upper half
+    of b is needed again, and keeps its places in memory.
     """
 
     factors: tuple[list[Virtual], list[Virtual]]
@@ -52,6 +53,7 @@ class Site:
     name: str = ""
     kept: bool = False
     needed: bool = False
+    again: bool = False
     columns: int | None = None
 
 
@@ -140,7 +142,8 @@ class Signed(abc.ABC):
         """V = H + L_hi; its limbs may wait where those of the result will be that need them."""
         half = self.half
         if not self.early:
-            crowded = [] if half <= ROOMY else [*self.a[:half], *self.low]
+            old = [] if half <= ROOMY else [*self.a[:half], *self.low]
+            crowded = [limb for limb in old if limb not in self.sum]  # a level has put its own into limbs of a
             self.build.mark("forget", *self.b[:half], *crowded)
         leaf = self.started(Leaf(plan, self.build, self.a[half:], self.b[half:], out=self.take_high, zero=self.zero))
         leaf.all_steps()
@@ -184,8 +187,11 @@ class Signed(abc.ABC):
         """e', in the registers of what is on the left; its borrow.  No operand but a is loaded any more."""
         self.early = not self.v
         low, high = self.b[: self.half], self.b[self.half :]
-        for limb in high:  # as long as H needs them; and no pointer moves while a borrow is in the carry
-            self.own(limb)
+        if self.site.again:
+            self.build.mark("need", reads=high)
+        else:
+            for limb in high:  # as long as H needs them; and no pointer moves while a borrow is in the carry
+                self.own(limb)
         homes = [limb.home for limb in low if limb.home]
         if homes and not self.early:
             self.build.mark("near", homes[0], homes[-1])

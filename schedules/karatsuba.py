@@ -8,9 +8,10 @@
 
 With levels > 1 the parts are multiplied in the same way.  An odd number of limbs is split into a larger low half and a
 smaller high one.  The innermost level is formed in place, by rows, its differences modulo a power of two with their
-borrows and its limbs used as they leave, or calls one leaf three times (`parts=calls`).  The levels around it call it,
-but the next one may have three of them in place (`parts=nested`).  Where limbs are multiplied by their halves
-(`parts=whole`), all levels down to single limbs stand in place, in pieces of some limbs.
+borrows and its limbs used as they leave, or calls one leaf three times (`parts=calls`).  In place, L of 8 limbs is a
+level itself (`parts=inline`), which H and M are not: they begin with limbs in their sums, as rows can.  The levels
+around it call it, but the next one may have three of them in place (`parts=nested`).  Where limbs are multiplied by
+their halves (`parts=whole`), all levels down to single limbs stand in place, in pieces of some limbs.
 
 No branch looks at a sign: M is combined with a mask, which holds all ones if M is to be added.  With `signs=branched`
 one does, at the outermost level: M is added or subtracted in arms of their own, which take equally long; a level in
@@ -34,6 +35,7 @@ REFERENCE = "HS15"
 OPS = ("mul",)
 FEWEST = 6  # limbs of a part that is worth a level in place
 SCHOOLBOOK = (1, 3)  # limbs of a factor that is not halved in a whole piece
+HALVED = 8  # limbs of an L in place that is a level: measured; others are by rows
 EARLY = {*range(2, 11), 12}  # limbs where, in place, b_lo - b_hi is formed before H: measured
 EARLY_IN_ARMS = EARLY | {11, 14}  # the same where code branches on its sign
 STRIPS = {  # the best for L, H and M of some limbs, where not the rows' own: tried
@@ -49,8 +51,7 @@ OF_DIFFERENCES = {  # the same, by the limbs of its level, in M of two levels in
     11: {("L", 6): "3,3"},
     13: {("L", 7): "3,4"},
     14: {("L", 7): "3,4"},
-    15: {("L", 8): "4,4"},
-    16: {("L", 8): "4,4", ("H", 8): "8"},
+    16: {("H", 8): "8"},
 }
 ROWS_IN_ARMS = {("H", 16)}  # parts of a level of so many limbs that are by rows where code branches: tried
 IN_ONE = {"calls": 0, "inline": 1, "rows": 1, "nested": 2}  # innermost levels that are in place
@@ -205,9 +206,13 @@ def piece(n: int, values: Values) -> Plan:
 
 
 def leaf(n: int, which: str, values: Values, strips: Mapping[tuple[str, int], str], *, rows: bool) -> Plan:
-    """The plan of a part in place, L, H or M, by strips or by `rows`, which can begin with limbs in their sum."""
+    """The plan of a part in place, L, H or M, by strips or by `rows`, which can begin with limbs in their sum; or of an
+    L that is a level."""
     given = {"start": "empty" if which == "L" else "filled"}
-    if rows or values.word("parts") == "rows":
+    rows = rows or values.word("parts") == "rows"
+    if (which, n) == ("L", HALVED) and not rows:
+        return plan(n, 1, values, "branch-free")
+    if rows:
         given["strips"] = str(n)
     elif (which, n) in strips:
         given["strips"] = strips[which, n]

@@ -157,7 +157,7 @@ class Carries(Atoms):
         there; or two, if one sum was formed twice, or a carry found by comparing.
         """
         found = False
-        for group in self.carries(form).values():
+        for group in sorted(self.carries(form).values(), key=max):  # what later ones came from is known by then
             key = (self.given, self.learnt, frozenset(group.items()))
             if len(group) > most or key in self.vain:
                 continue

@@ -19,6 +19,7 @@ from typing import TypeVar
 
 from . import tied
 from .agreement import Agreement
+from .carries import FEW
 from .held import Cell, Place, Value, Ways
 from .lemmas import groups, rounds
 from .linear import Form, combine, substitute
@@ -155,7 +156,15 @@ def merged(state: State, cases: Sequence[State], spots: Sequence[Spot], made: in
     given, size = atoms.unmultiplied, 1 << (state.contract.isa.limb_bits * len(spots))
     numbers = [number(case, [held(case, spot) for spot in spots]) for case in cases]
     first = atoms.reduce(numbers[0], cases[0].fixed, given=given)
-    whole = {atom: c for atom, c in first.items() if all(each < made for each in atoms.factors.get(atom, (atom,)))}
+    whole = {
+        atom: c
+        for atom, c in first.items()
+        if c % size and all(each < made for each in atoms.factors.get(atom, (atom,)))
+    }
+    if not fits(state, whole, size) and atoms.cancel(whole, FEW):
+        whole = atoms.reduce(whole, {}, given=given)
+    if not fits(state, whole, size):
+        return False
     agreement = Agreement(atoms, size, branches=True, refuted=refuted, given=given)
     for case, its in zip(cases, numbers, strict=True):
         error = atoms.reduce(combine([(1, its), (-1, whole)]), case.fixed, given=given)
@@ -167,16 +176,19 @@ def merged(state: State, cases: Sequence[State], spots: Sequence[Spot], made: in
             state.slots[spot] = limb
         else:
             state.memory[spot] = limb
-    return bool(limbs)
+    return True
+
+
+def fits(state: State, whole: Form, size: int) -> bool:
+    """Whether limbs below a size hold a number but for one carry or borrow."""
+    low, high = state.atoms.range(whole)
+    return low >= -size and high < (size if low < 0 else 2 * size)
 
 
 def remainder(state: State, whole: Form, count: int) -> list[Form]:
-    """So many limbs, new atoms, of a number modulo what they hold, and a carry or borrow, which is dropped; none if the
-    number may be further from that."""
+    """So many limbs, new atoms, of a number modulo what they hold, and a carry or borrow, which is dropped."""
     limb = state.contract.isa.limb_bits
-    size, (low, high) = 1 << (limb * count), state.atoms.range(whole)
-    if low < -size or high >= (size if low < 0 else 2 * size):
-        return []
+    low, _ = state.atoms.range(whole)
     *limbs, carry = state.fresh(whole, [limb] * count + [1], [1] * count + [-1 if low < 0 else 1])
     state.atoms.dropped.update(carry)
     return limbs

@@ -34,6 +34,7 @@ LEVELS = [  # Karatsuba's levels in place, halves that are equal and that are no
     ("mul", 128, "karatsuba", {"levels": "1", "parts": "inline"}),
     ("mul", 224, "karatsuba", {"levels": "1", "parts": "inline"}),
     ("mul", 256, "karatsuba", {"levels": "1", "parts": "inline"}),
+    ("mul", 480, "karatsuba", {"levels": "1", "parts": "inline"}),  # L is a level
 ]
 HALVES = (0, 1, 0x7FFF, 0x8000, 0xFFFE, 0xFFFF)
 

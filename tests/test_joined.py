@@ -74,6 +74,13 @@ def test_the_upper_limbs_of_a_part_may_be_in_registers() -> None:
     assert (second.why, second.cases, second.ways) == ("", 4, 18)
 
 
+@pytest.mark.parametrize("bits", [240, 256])
+def test_carries_in_a_number_that_cancel_do_not_keep_arms_apart(bits: int) -> None:
+    """L of 8 limbs is a level, out of which carries seem to go; halves of 15 limbs leave a number of an odd one."""
+    found = prove(code_of(bits), contract("mul", bits // 8), core(), branches=True)
+    assert (found.fault, found.cases, found.ways) == (None, 4, 18)
+
+
 def test_what_is_changed_in_an_arm_is_refused() -> None:
     """Changes that a run shows to be wrong: the first proof looks at each as if it did not know."""
     code, what = code_of(BITS), contract("mul", BITS // 8)

@@ -213,6 +213,17 @@ def depth(plan: Plan) -> int:
     return frame + pointers + 2 + max(depth(part.plan) for part in parts)
 
 
+def test_in_place_l_of_eight_limbs_is_a_level_and_no_other_part_is() -> None:
+    for limbs in range(12, 20):
+        by_strips = [part.plan for part in methods.plan("mul", limbs, "karatsuba", given(INLINE)).parts()]
+        levels = [part.limbs for part in by_strips if any(part.parts())]
+        assert levels == ([8] if limbs in (15, 16) else [])
+        by_rows = methods.plan("mul", limbs, "karatsuba", given(INLINE.replace("inline", "rows"))).parts()
+        assert not any(any(part.plan.parts()) for part in by_rows)
+    made = kernel("mul", 128, "karatsuba", **given(INLINE))
+    assert sum(line.instr.insn.name == "mul" for line in made.compiled.lines) == 3 * 4 * 4 + 8 * 8 + 8 * 8
+
+
 @pytest.mark.parametrize("form", [form for form in CALLING if form[1] != "hybrid-karatsuba"], ids=str)
 def test_the_stack_of_calls_is_counted(form: Form) -> None:
     op, method, bits, parameters = form
