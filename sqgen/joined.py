@@ -151,7 +151,8 @@ def held(case: State, spot: Spot) -> Form:
 def merged(state: State, cases: Sequence[State], spots: Sequence[Spot], made: int, refuted: Callable[[], bool]) -> bool:
     """Let these hold the limbs of one number, lowest first, if it is the same in all cases: of atoms that there were
     before these, for those of one case say nothing in the others.  What was there before the first multiplication is
-    not taken apart, so that a part of a part is a product of few limbs."""
+    not taken apart, so that a part of a part is a product of few limbs.  Where the number seems to be more than they
+    hold, that may be for carries in it that cancel."""
     atoms = state.atoms
     given, size = atoms.unmultiplied, 1 << (state.contract.isa.limb_bits * len(spots))
     numbers = [number(case, [held(case, spot) for spot in spots]) for case in cases]
@@ -171,7 +172,7 @@ def merged(state: State, cases: Sequence[State], spots: Sequence[Spot], made: in
         if atoms.uncarried(error) or agreement.left(error, case.fixed):
             return False
     limbs = remainder(state, whole, len(spots))
-    for spot, limb in zip(spots, limbs, strict=False):
+    for spot, limb in zip(spots, limbs, strict=True):
         if isinstance(spot, int):
             state.slots[spot] = limb
         else:
