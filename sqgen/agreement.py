@@ -5,10 +5,11 @@ That is shown here, of the result of a whole kernel (`ending`) and of what a fun
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
-from .carries import Carries, Hopeless
+from .carries import FEW, Carries, Hopeless
 from .linear import ONE, Form, combine
 
 MOST_FIXED = 24  # digits of one case that have a value, before the proof gives up
@@ -38,11 +39,25 @@ class Agreement:
         What is left over is zero if this case cannot occur, once its signs are known, or if a carry in it cannot.  A
         term without any of these hardly ever vanishes.
         """
+        with self.watched():
+            return self.looked_at(error, fixed)
+        return self.reduced(error, fixed)[1]
+
+    def simpler(self, form: Form) -> Form:
+        """A form in which carries of one weight, few of them, may cancel."""
+        with self.watched():
+            if self.atoms.cancel(form, FEW):
+                return self.atoms.reduce(form, {}, given=self.given)
+        return form
+
+    @contextlib.contextmanager
+    def watched(self) -> Iterator[None]:
+        """Looking ends where the code is known to be wrong."""
         self.atoms.given_up = functools.partial(self.wrong, LONG)
         try:
-            return self.looked_at(error, fixed)
+            yield
         except Hopeless:
-            return self.reduced(error, fixed)[1]
+            pass
         finally:
             self.atoms.given_up = lambda: False
 

@@ -18,7 +18,7 @@ from .ranges import Bounds
 
 BUDGET = 100_000  # terms touched at most to show one carry impossible while walking
 SMALL = 4_000  # terms touched at most before other ways are tried; more in large functions
-IN_VAIN = 400  # times as many at most in all searches that found nothing
+IN_VAIN = 100  # times as many at most in all searches that found nothing: kernels of ours take 8
 FEW = 3  # carries of one weight, which is soon seen whether they cancel
 MANY = 100  # times as many at most to reduce what carries came from
 

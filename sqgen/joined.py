@@ -19,7 +19,6 @@ from typing import TypeVar
 
 from . import tied
 from .agreement import Agreement
-from .carries import FEW
 from .held import Cell, Place, Value, Ways
 from .lemmas import groups, rounds
 from .linear import Form, combine, substitute
@@ -162,11 +161,11 @@ def merged(state: State, cases: Sequence[State], spots: Sequence[Spot], made: in
         for atom, c in first.items()
         if c % size and all(each < made for each in atoms.factors.get(atom, (atom,)))
     }
-    if not fits(state, whole, size) and atoms.cancel(whole, FEW):
-        whole = atoms.reduce(whole, {}, given=given)
-    if not fits(state, whole, size):
-        return False
     agreement = Agreement(atoms, size, branches=True, refuted=refuted, given=given)
+    if not fits(state, whole, size):
+        whole = agreement.simpler(whole)
+        if not fits(state, whole, size):
+            return False
     for case, its in zip(cases, numbers, strict=True):
         error = atoms.reduce(combine([(1, its), (-1, whole)]), case.fixed, given=given)
         if atoms.uncarried(error) or agreement.left(error, case.fixed):
