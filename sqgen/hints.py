@@ -21,12 +21,14 @@ from .record import save
 LONG = 15  # limbs from which on it is worth a parameter: below that, looking everywhere finds all there is
 WEIGHTS = ("2", "1.2", "3", "1.5")
 WIDTHS = (2, 3, 4, 6, 7, 8, 10, 12, 14, 16, 20)
+ARMS = range(25, 33)  # limbs of code in one piece that is to be made in a second with its arms as well
+NARROW = 4  # width for which there is time then
 Job = tuple[str, str, str, int]  # instruction set, method, operation, limbs
 
 
-def ways() -> Iterator[str]:
-    """All that are tried, the fastest first."""
-    return (f"{weight},{width}" for width in WIDTHS for weight in WEIGHTS)
+def ways(widest: int = WIDTHS[-1]) -> Iterator[str]:
+    """All that are tried with beams so wide at most, the fastest first."""
+    return (f"{weight},{width}" for width in WIDTHS if width <= widest for weight in WEIGHTS)
 
 
 def better(job: Job, row: answers.Row) -> answers.Row:
@@ -47,7 +49,9 @@ def best(job: Job, bare: tune.Given) -> tune.Found:
     """The fewest cycles of the body, and the parameters with the way that gives them; without one where looking
     everywhere gives fewer, for then no one way is good for all functions."""
     name, method, op, limbs = job
-    tried = [*({**bare, REGISTERS.name: way} for way in ways()), bare]
+    quick = SIGNS in bare and limbs in ARMS
+    tried = [{**bare, REGISTERS.name: way} for way in (ways(NARROW) if quick else ways())]
+    tried += [] if quick else [bare]
     found = [(tune.body(tables.isa(name), op, limbs, method, given), given) for given in tried]
     return min(found, key=operator.itemgetter(0))
 

@@ -99,6 +99,16 @@ def test_where_code_branches_registers_may_be_looked_for_in_another_way(monkeypa
     assert hints.better(nested, {}) == {REGISTERS.name: "1.2,6"}
 
 
+def test_arms_for_which_a_second_must_do_have_narrow_beams(monkeypatch: pytest.MonkeyPatch) -> None:
+    def body(which: object, op: str, limbs: int, method: str, given: tune.Given) -> int:
+        return 100 - int(given.get(REGISTERS.name, "2,16").split(",")[1])
+
+    monkeypatch.setattr(tune, "body", body)
+    monkeypatch.setattr(tune, "row", lambda which, op, limbs, method, given: given)
+    assert hints.better(("avr", "karatsuba", "mul", 32), {}) == {REGISTERS.name: "2,20", answers.BRANCHED: "2,4"}
+    assert hints.better(("avr", "karatsuba", "mul", 33), {}) == {REGISTERS.name: "2,20"}
+
+
 def test_where_code_cannot_branch_no_way_is_kept_for_that(monkeypatch: pytest.MonkeyPatch) -> None:
     def body(which: object, op: str, limbs: int, method: str, given: tune.Given) -> int:
         return tune.NEVER if "signs" in given else 10 - (given.get(REGISTERS.name) == "1.2,6")
