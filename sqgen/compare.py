@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 
 from . import answers, kernel, methods
-from .attempts import BRANCHING, SIGNS
+from .attempts import BRANCHING, SIGNS, branching
 from .compilers import Bench, Built, Measure
 from .errors import UserError
 from .methods import Parameter
@@ -138,10 +138,10 @@ class Comparison:
         others: dict[str, Public] = {}
         for other in self.public():
             others.setdefault(other.leaks, other)
-        branching = [row for rows in self.found.values() for row in rows if row.note == BRANCHES]
+        in_arms = [row for rows in self.found.values() for row in rows if row.note == BRANCHES]
         found = []
         for leaks, best in sorted(others.items()):
-            alike = [*self.base.values(), *(branching if leaks else ())]
+            alike = [*self.base.values(), *(in_arms if leaks else ())]
             own = (row.body if best.counts == "body" else row.call for row in alike)
             if ours := min(filter(None, own), default=None):
                 what = f"that {leaks}" if leaks else "that leaks nothing"
@@ -177,7 +177,8 @@ def points(request: Spec, method: str) -> list[Spec]:
     combinations of words, with the best numbers known; then other numbers, one at a time, with each of these.  Points
     with the same plan are one, and there are at most `MOST`."""
     what, op = request.contract, request.contract.op
-    best = answers.parameters(what.isa, method, op, request.bits)
+    row = answers.best(answers.rows(what.isa, method, op, request.bits))
+    best = answers.given(row)
     taken = methods.method(method).PARAMETERS
     words = [[(word.name, choice) for choice in word.choices] for word in taken if word.choices]
     numbers = [
@@ -187,10 +188,10 @@ def points(request: Spec, method: str) -> list[Spec]:
         for value in values(number, best.get(number.name, number.standard(what.limbs)), what.limbs)
     ]
     combined = [{**best, **dict(choice)} for choice in itertools.product(*words)]
-    branching = BRANCHING if request.allow_branches and SIGNS in methods.defaults(method, what.limbs) else ()
+    signs = BRANCHING if request.allow_branches and SIGNS in methods.defaults(method, what.limbs) else ()
     tried = [
         best,
-        *({**best, SIGNS: where} for where in branching),
+        *({**answers.given(branching(row)), SIGNS: where} for where in signs),
         *combined,
         *({**each, name: value} for name, value in numbers for each in combined),
     ]

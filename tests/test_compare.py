@@ -132,6 +132,12 @@ def test_the_points_of_a_method_begin_with_the_normal_run_and_differ(name: str) 
     assert len(found) > 1 or not methods.method(name).PARAMETERS or methods.searched(name)
 
 
+def test_what_branches_has_its_registers_as_a_normal_run_does() -> None:
+    _, second, *_ = points(spec("avr", 256, op="mul", allow_branches=True), "karatsuba")
+    made = kernel.choose(spec("avr", 256, op="mul", allow_branches=True)).plan
+    assert dict(second.parameters)["signs"] == "branched" and set(second.parameters) <= set(made.parameters)
+
+
 def test_what_is_not_made_is_said_once_for_each_method(monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(point: Spec) -> kernel.Kernel:
         raise PressureError("no room") if point.method == "sbd" else UserError(f"bad {point.parameters}")
