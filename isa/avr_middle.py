@@ -57,10 +57,12 @@ class InRegisters(Signed):
         self.low = [self.build.limb(f"l{column}", self.place(column)) for column in range(self.half)]
 
     def site_of_low(self) -> Site:
-        """Where an L is formed that is a level: limbs of its own are loaded for it, as it writes to them."""
+        """Where an L is formed that is a level: limbs of its own are loaded for it, as it writes to them.  Where the
+        product is no part, registers may be few, and b's upper half comes back for H."""
         a, b = ([self.build.limb(limb.name, limb.home) for limb in factor[: self.half]] for factor in (self.a, self.b))
-        name = f"L of {self.site.name}" if self.site.name else "L"
-        return replace(self.site, factors=(a, b), free={}, name=name, kept=True, columns=self.columns)
+        part = self.site.name
+        name = f"L of {part}" if part else "L"
+        return replace(self.site, factors=(a, b), free={}, name=name, kept=True, again=not part, columns=self.columns)
 
     @property
     def columns(self) -> int | None:
