@@ -209,11 +209,10 @@ def leaf(n: int, which: str, values: Values, strips: Mapping[tuple[str, int], st
     """The plan of a part in place, L, H or M, by strips or by `rows`, which can begin with limbs in their sum; or of an
     L that is a level."""
     given = {"start": "empty" if which == "L" else "filled"}
-    rows = rows or values.word("parts") == "rows"
-    if (which, n) == ("L", HALVED) and not rows:
-        return plan(n, 1, values, "branch-free")
-    if rows:
+    if rows or values.word("parts") == "rows":
         given["strips"] = str(n)
+    elif (which, n) == ("L", HALVED):
+        return plan(n, 1, values, "branch-free")
     elif (which, n) in strips:
         given["strips"] = strips[which, n]
     return values.part("rows", "mul", n, given)

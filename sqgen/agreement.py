@@ -52,7 +52,7 @@ class Agreement:
 
     @contextlib.contextmanager
     def watched(self) -> Iterator[None]:
-        """Looking ends where the code is known to be wrong."""
+        """Looking ends where the code is known to be wrong, and what comes after the block goes on."""
         self.atoms.given_up = functools.partial(self.wrong, LONG)
         try:
             yield

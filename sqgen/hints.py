@@ -47,11 +47,11 @@ def better(job: Job, row: answers.Row) -> answers.Row:
 
 def best(job: Job, bare: tune.Given) -> tune.Found:
     """The fewest cycles of the body, and the parameters with the way that gives them; without one where looking
-    everywhere gives fewer, for then no one way is good for all functions."""
+    everywhere gives fewer, for then no one way is good for all functions, and there is time for that."""
     name, method, op, limbs = job
     quick = SIGNS in bare and limbs in ARMS
-    tried = [{**bare, REGISTERS.name: way} for way in (ways(NARROW) if quick else ways())]
-    tried += [] if quick else [bare]
+    by_way = [{**bare, REGISTERS.name: way} for way in ways(NARROW if quick else WIDTHS[-1])]
+    tried = by_way if quick else [*by_way, bare]
     found = [(tune.body(tables.isa(name), op, limbs, method, given), given) for given in tried]
     return min(found, key=operator.itemgetter(0))
 
