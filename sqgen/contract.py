@@ -88,7 +88,7 @@ class Verdict:
     tuple of all d with which the two overlap; `cases`: how many cases the proof split into;
     `others`: where branches on secrets are allowed, paths beside `path`, each of as many cycles, enough to see all that
     is executed; `ways`: how many paths there are in all, whatever branches called functions have taken before; `arms`:
-    of each of these functions its own paths.
+    of each of these functions its own paths; `masked`: offsets of the instructions before which interrupts are off.
     """
 
     contract: Contract
@@ -100,6 +100,7 @@ class Verdict:
     others: tuple[tuple[int, ...], ...] = ()
     ways: int = 1
     arms: tuple[tuple[tuple[int, ...], ...], ...] = ()
+    masked: frozenset[int] = frozenset()
 
     @property
     def branches(self) -> bool:

@@ -20,7 +20,7 @@ from .prove import longest, prove
 from .residue import Residue, residue
 from .spec import Spec
 from .table import Isa, Timing
-from .timing import Price, prices
+from .timing import Price, most_among, prices
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,9 @@ class Kernel:
     @functools.cached_property
     def interrupts_off(self) -> int:
         """Cycles for which it keeps interrupts off at most."""
-        return measure.masked(self.compiled.image, self.spec.contract, self.spec.core, self.verdict.path)
+        spec, verdict = self.spec, self.verdict
+        isa, image = spec.contract.isa, self.compiled.image
+        return max(most_among(isa, spec.core, image, path, verdict.masked) for path in (verdict.path, *verdict.others))
 
     @functools.cached_property
     def residue(self) -> Residue:

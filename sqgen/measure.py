@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from . import frame, interpret, timing
-from .code import flags_written
 from .contract import Contract
 from .encode import Instr, decode
 from .statements import Store
@@ -52,33 +51,6 @@ def _without_loops(isa: Isa, image: bytes) -> list[int] | None:
             return None
         elif kind == "jump":
             at = target
-
-
-def masked(image: bytes, contract: Contract, core: Core, path: Sequence[int]) -> int:
-    """Cycles for which interrupts are off at most on a path, which is given as offsets in bytes of what is executed; 0
-    for code that leaves them alone.
-
-    They count from behind the instruction that turns interrupts off to the end of the one that gives them back.
-    """
-    isa, flag = contract.isa, contract.isa.interrupt_enable
-    if not flag:
-        return 0
-    steps = [step for step, at in enumerate(path, 1) if flag in flags_written(decode(isa, image, at).insn, isa)]
-    if not steps:
-        return 0
-    run = interpret.Run(contract, core)
-    run.start((0,) * (len(run.places) - 1))
-    machine, slot = run.machine, isa.slots[flag]
-    machine.slots[slot] = 1
-    longest = since = 0
-    for at in path[: steps[-1]]:
-        allowed = machine.slots[slot]
-        machine.step(image, at)
-        if allowed:
-            since = machine.cycles
-        else:
-            longest = max(longest, machine.cycles - since)
-    return longest
 
 
 def stack(compiled: Compiled, core: Core) -> int:

@@ -88,9 +88,8 @@ class _Proof(Walk):
         path = tuple(first.path)
         others = tuple(dict.fromkeys((*rounds(first.path, first.told), *self.paths)))[1:]
         arms = tuple(self.lemmas.arms())
-        return Verdict(
-            self.contract, None, path, self.stack(first), overlap(first), cases, others, max(1, self.ways), arms
-        )
+        ways, masked = max(1, self.ways), frozenset(at - self.entry for at in self.masked)
+        return Verdict(self.contract, None, path, self.stack(first), overlap(first), cases, others, ways, arms, masked)
 
     def stack(self, state: State) -> int:
         return -state.lowest * (self.isa.limb_bits // 8)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -74,6 +74,22 @@ def _executed(isa: Isa, image: bytes, path: tuple[int, ...], entry: int) -> _Exe
     return _Executed(counts, steady, others, [pairs[index] for index in framing(instrs)], taken)
 
 
+def most_among(isa: Isa, core: Core, image: bytes, path: Sequence[int], offsets: Collection[int]) -> int:
+    """The most cycles that instructions of an executed path, offsets in bytes, take one after the other while all are
+    `offsets` too."""
+    most = cycles = 0
+    for step, at in enumerate(path):
+        if at not in offsets:
+            cycles = 0
+            continue
+        instr = decode(isa, image, at)
+        cycles += cost(isa, core, instr, decode(isa, image, path[step - 1]) if step else None)
+        if step + 1 < len(path) and path[step + 1] != at + instr.insn.size:
+            cycles += isa.by_timing(instr.insn.taken, core)
+        most = max(most, cycles)
+    return most
+
+
 def costs(isa: Isa, core: Core, instrs: Sequence[Instr]) -> list[int]:
     """Cycles of each of the instructions executed one after the other, branches not taken."""
     return [cost(isa, core, instr, before) for before, instr in zip([None, *instrs], instrs, strict=False)]
@@ -85,8 +101,8 @@ def cost(isa: Isa, core: Core, instr: Instr, before: Instr | None) -> int:
     chained = before is not None and bool(insn.chain) and before.insn.chain == insn.chain
     if chained and before and _named(before, "in").isdisjoint(_named(instr, "out")):
         return isa.by_timing(insn.chained, core)
-    listed = sum(len(value) for value in instr.operands if isinstance(value, tuple))
-    return isa.by_timing(insn.cycles, core) + listed * isa.by_timing(insn.each, core)
+    cycles, each = isa.by_timing(insn.cycles, core), isa.by_timing(insn.each, core)
+    return cycles + each * sum(len(value) for value in instr.operands if isinstance(value, tuple)) if each else cycles
 
 
 def _named(instr: Instr, beside: str) -> set[OperandValue]:

@@ -80,6 +80,7 @@ class Walk(Steps):
         self.longest = longest(contract)
         self.lemmas = lemmas or Lemmas(self.longest)
         self.seen: set[int] = set()  # addresses whose instructions may be executed
+        self.masked: set[int] = set()  # those before which interrupts are off
         self.meetings = Meetings(self.instructions.at)
         self.turns = turns.bodies(image, self.isa, entry)
 
@@ -186,6 +187,8 @@ class Walk(Steps):
     def count(self, state: State, at: int) -> None:
         """One more instruction is walked.  Raises Failed where these are too many, TooMuch where their terms are."""
         self.steps += 1
+        if not self.interrupts(state):
+            self.masked.add(at)
         if (
             self.steps > STEPS
             or len(state.path) >= self.longest
@@ -266,7 +269,7 @@ class Walk(Steps):
             known = next(self.lemmas.of(beyond, lambda: self.shown(state, beyond, None)), None)
             return known and known.by_way_of([at - self.entry for at in jumps])
         walk = Walk(self.image, self.contract, self.core, self.entry, branches=self.branches, lemmas=self.lemmas)
-        walk.instructions, walk.seen = self.instructions, self.seen
+        walk.instructions, walk.seen, walk.masked = self.instructions, self.seen, self.masked
         return walk.alone(state, target, end)
 
     def way(self, at: int) -> list[int]:
