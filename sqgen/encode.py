@@ -181,6 +181,7 @@ def _operand(insn: Insn, operand: Operand, word: int) -> OperandValue | None:
     return _value(operand, code, len(field.bits))
 
 
+@functools.lru_cache(maxsize=1 << 16)
 def decode(isa: Isa, image: bytes, address: int) -> Instr:
     """The instruction at `address` (in bytes) of `image`.  Raises DecodeError."""
     for bits in _lengths(isa):

@@ -113,11 +113,9 @@ class Atoms:
 
     def _product_of(self, atoms: Sequence[int]) -> int:
         """The product of atoms, given in order, none of which is a product itself."""
-        factors: list[int] = []
-        for factor in atoms:
-            if not (factors and factors[-1] == factor and self.is_bit(factor)):  # a bit is its own square
-                factors.append(factor)
-        key = tuple(factors)
+        key = tuple(atoms)
+        if len(set(key)) < len(key):  # a bit is its own square
+            key = tuple(f for at, f in enumerate(key) if not (at and f == key[at - 1] and self.is_bit(f)))
         if len(key) < 2:
             return key[0] if key else ONE
         if key not in self._products:
@@ -126,7 +124,12 @@ class Atoms:
 
     def _new_product(self, factors: tuple[int, ...]) -> int:
         low = high = 1
+        public, pivot = True, -1
         for factor in factors:
+            public = public and self.public[factor]
+            its = self._pivots[factor]
+            if its >= 0 and self.order(its) > self.order(pivot):
+                pivot = its
             least, greatest = self.low[factor], self.high[factor]
             if low < 0 or least < 0:
                 corners = low * least, low * greatest, high * least, high * greatest
@@ -135,8 +138,8 @@ class Atoms:
                 low, high = low * least, high * greatest
         self.kept += len(factors)
         self.hold()
-        atom = self.new(low, high, all(self.public[factor] for factor in factors))
-        self._pivots[atom] = max((self._pivots[factor] for factor in factors), key=self.order)
+        atom = self.new(low, high, public)
+        self._pivots[atom] = pivot
         self.factors[atom] = factors
         return atom
 

@@ -6,6 +6,7 @@ whatever the caller put there.
 
 from __future__ import annotations
 
+import operator
 import random
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ STEPS = 2_000_000  # instructions that a call executes at most
 PLAIN = 6  # operands of one limb again and again
 GAP = 64  # bytes between buffers
 STACK = 4096  # bytes; the deepest kernels, of 4096 bits, take a third
+LOGIC = {"^": operator.xor, "&": operator.and_, "|": operator.or_}
 
 
 class Crash(Exception):
@@ -58,7 +60,10 @@ class Machine:
         return value
 
     def linear(self, terms: Sequence[tuple[int, int]]) -> int:
-        return sum(coefficient * value for coefficient, value in terms)
+        total = 0
+        for coefficient, value in terms:
+            total += coefficient * value
+        return total
 
     def product(self, left: int, right: int) -> int:
         return left * right
@@ -71,7 +76,7 @@ class Machine:
         return found
 
     def logic(self, op: str, left: int, right: int) -> int:
-        return {"^": left ^ right, "&": left & right, "|": left | right}[op]
+        return int(LOGIC[op](left, right))
 
     def load(self, address: int) -> int:
         if self.bus and address < self.bus.top:

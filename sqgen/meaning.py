@@ -1,26 +1,29 @@
 """What an instruction does, run on any kind of value: its statements with its operands put in.
 
 The interpreter runs them on integers, the proofs on forms: all go through `Meaning`, with a `Domain` that says what
-addition, product, digits and memory mean there.
+addition, product, digits and memory mean there.  An instruction is run far more often than it is met, so what can be
+known of its statements before is: where each name is read, and where each digit goes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from .statements import CONSTANT, Count, Digit, Equation, Load, Logic, MeaningError, Statement, Store, Term, Zero
 
 V = TypeVar("V")
+New = dict[int, Any]  # what one execution has found so far, by slot or by a local's number
 
-LOST, LOCAL = -1, -2  # where a digit goes that has no slot
+LOST, LOCAL = -1, -2  # where a digit goes that has no slot; of several locals the others have the numbers below
 
 
 class Domain(Protocol[V]):
     """What `Meaning.run` needs to know of a kind of value.
 
-    `digits` splits a value into digits of the given widths and signs, lowest first; `slots` says where each goes.
+    `digits` splits a value into digits of the given widths and signs, lowest first; `slots` says where each goes: to a
+    slot, nowhere (`LOST`), or to a local (from `LOCAL` downwards).
     """
 
     def read(self, slot: int) -> V: ...
@@ -35,28 +38,12 @@ class Domain(Protocol[V]):
     def zero(self, value: V, also: V | None) -> V: ...
 
 
-@dataclass(frozen=True)
-class _Layout:
-    """An equation with places and immediates put in: terms as (coefficient, names), digits lowest first, one each limb.
-
-    `complements`: digits whose name gets one minus them; `copy`: it just moves limbs, which must then keep what is
-    known of each.
-    """
-
-    terms: tuple[tuple[int, tuple[str, ...]], ...]
-    names: tuple[str, ...]
-    widths: tuple[int, ...]
-    signs: tuple[int, ...]
-    slots: tuple[int, ...]
-    complements: tuple[bool, ...]
-    copy: bool
-
-
 class Meaning:
     """The statements of one instruction, with its operands: what can be run on any domain.
 
     `places` maps names to slots (low limb first), `widths` slots to bits.  Every slot is written after all statements
-    were read, so an instruction may name one register twice.
+    were read, so an instruction may name one register twice.  Raises MeaningError for digits that do not fit together,
+    KeyError for a name that stands for nothing.
     """
 
     def __init__(
@@ -66,163 +53,263 @@ class Meaning:
         immediates: Mapping[str, int],
         widths: Sequence[int],
     ) -> None:
-        self.places, self.immediates, self.widths = places, immediates, widths
-        self.limb_bytes = max(widths) // 8
-        self.single = {name: slots[0] for name, slots in places.items() if len(slots) == 1}  # where most are
-        self.steps = tuple((statement, self._prepared(statement)) for statement in statements)
+        names = _Names(places, immediates, widths)
+        self.acts = [_ACTS[type(statement)](statement, names) for statement in statements]
+        self.written = tuple(dict.fromkeys(slot for act in self.acts for slot in act.targets if slot >= 0))
 
     def run(self, domain: Domain[Any]) -> None:
         """Execute on `domain`."""
-        _Run(self, domain).all()
+        new: New = {}
+        for act in self.acts:
+            act.run(domain, new)
+        for slot in self.written:
+            domain.write(slot, new[slot])
 
-    def _prepared(self, statement: Statement) -> _Layout | None:
-        if isinstance(statement, Equation):
-            return self._layout(statement)
-        if isinstance(statement, Load | Store):
-            return _Layout(self._terms(statement.address), (), (), (), (), (), False)
-        return None
 
-    def _layout(self, equation: Equation) -> _Layout:
-        names: list[str] = []
-        widths: list[int] = []
-        signs: list[int] = []
-        slots: list[int] = []
-        complements: list[bool] = []
-        for digit in sorted(equation.digits, key=lambda digit: self._count(digit.exponent)):
-            mine = self._digit_widths(digit, sum(widths))
-            names += [digit.name] * len(mine)
-            widths += mine
-            signs += [digit.sign] * len(mine)
-            slots += self._targets(digit)
-            complements += [digit.complement] * len(mine)
-        terms = self._terms(equation.terms)
-        limbs = tuple(names), tuple(widths), tuple(signs), tuple(slots), tuple(complements)
-        return _Layout(terms, *limbs, self._is_copy(equation))
+# ---- names ------------------------------------------------------------------------------------------------------
 
-    def _terms(self, terms: tuple[Term, ...]) -> tuple[tuple[int, tuple[str, ...]], ...]:
-        return tuple((term.factor << self._count(term.exponent), term.names) for term in terms)
 
-    def _count(self, count: Count) -> int:
+class _Source(Protocol):
+    """Where a value is read."""
+
+    def read(self, domain: Domain[Any], new: New) -> Any: ...
+
+
+@dataclass(frozen=True)
+class _Held(_Source):
+    """A slot, as it was before the instruction."""
+
+    slot: int
+
+    def read(self, domain: Domain[Any], new: New) -> Any:
+        return domain.read(self.slot)
+
+
+@dataclass(frozen=True)
+class _Found(_Source):
+    """A slot's new value, or a local."""
+
+    number: int
+
+    def read(self, domain: Domain[Any], new: New) -> Any:
+        return new[self.number]
+
+
+@dataclass(frozen=True)
+class _Constant(_Source):
+    value: int
+
+    def read(self, domain: Domain[Any], new: New) -> Any:
+        return domain.constant(self.value)
+
+
+@dataclass(frozen=True)
+class _Product(_Source):
+    left: _Sum
+    right: _Sum
+
+    def read(self, domain: Domain[Any], new: New) -> Any:
+        return domain.product(self.left.read(domain, new), self.right.read(domain, new))
+
+
+class _Sum(_Source):
+    """sum(coefficient * source); most are of slots alone."""
+
+    def __init__(self, terms: Sequence[tuple[int, _Source]]) -> None:
+        self.terms = tuple(terms)
+        held = [(factor, source.slot) for factor, source in self.terms if isinstance(source, _Held)]
+        self.held = held if len(held) == len(self.terms) else None
+        self.alone = self.terms[0][1] if len(self.terms) == 1 and self.terms[0][0] == 1 else None
+
+    def read(self, domain: Domain[Any], new: New) -> Any:
+        if self.alone:
+            return self.alone.read(domain, new)
+        if self.held:
+            read = domain.read
+            return domain.linear([(factor, read(slot)) for factor, slot in self.held])
+        return domain.linear([(factor, source.read(domain, new)) for factor, source in self.terms])
+
+
+class _Names:
+    """What the names in the statements of an instruction stand for."""
+
+    def __init__(
+        self, places: Mapping[str, tuple[int, ...]], immediates: Mapping[str, int], widths: Sequence[int]
+    ) -> None:
+        self.places, self.immediates, self.widths = places, immediates, widths
+        self.limb = max(widths)  # in bits
+        self.locals: dict[str, int] = {}
+
+    def limbs(self, name: str) -> list[_Source]:
+        """Where the limbs of a name are read, the low one first."""
+        if name.endswith("'"):
+            return [_Found(slot) for slot in self.places[name[:-1]]]
+        if len(self.places.get(name, ())) != 1:
+            if name in self.locals:
+                return [_Found(self.locals[name])]
+            if name in self.immediates:
+                return [_Constant(self.immediates[name])]
+        return [_Held(slot) for slot in self.places[name]]
+
+    def value(self, name: str) -> list[tuple[int, _Source]]:
+        """A name's value as terms of a sum."""
+        limbs = self.limbs(name)
+        width = self.widths[self.places[name.rstrip("'")][0]] if len(limbs) > 1 else 0
+        return [(1 << (width * index), limb) for index, limb in enumerate(limbs)]
+
+    def sum(self, terms: Sequence[Term], beyond: int = 0) -> _Sum:
+        """The sum of terms, and of so much more."""
+        found: list[tuple[int, _Source]] = []
+        for term in terms:
+            factor = term.factor << self.count(term.exponent)
+            if not term.names:
+                found.append((factor, _Constant(1)))
+            elif len(term.names) == 1:
+                found += [(factor * weight, source) for weight, source in self.value(term.names[0])]
+            else:
+                left, right = (_Sum(self.value(name)) for name in term.names)
+                found.append((factor, _Product(left, right)))
+        return _Sum([*found, *([(beyond, _Constant(1))] if beyond else [])])
+
+    def addresses(self, terms: Sequence[Term], limbs: int) -> list[_Sum]:
+        """Of as many limbs, in bytes, from the one that is said on."""
+        return [self.sum(terms, index * (self.limb // 8)) for index in range(limbs)]
+
+    def targets(self, name: str) -> tuple[int, ...]:
+        """Where what is given to a primed place, a local, or nothing goes, limb by limb."""
+        if name.endswith("'"):
+            return self.places[name[:-1]]
+        return (LOST if name == "_" else self.locals.setdefault(name, LOCAL - len(self.locals)),)
+
+    def count(self, count: Count) -> int:
         constant, names = count
         return constant + sum(factor * self.immediates[name] for name, factor in names)
 
-    def _targets(self, digit: Digit) -> Sequence[int]:
-        """Slots that a digit's limbs go to."""
-        if digit.name.endswith("'"):
-            return self.places[digit.name[:-1]]
-        return (LOST,) if digit.name == "_" else (LOCAL,)
 
-    def _is_copy(self, equation: Equation) -> bool:
-        if len(equation.digits) != 1 or len(equation.terms) != 1:
-            return False
-        term, name = equation.terms[0], equation.digits[0].name
-        if term.factor != 1 or term.exponent != CONSTANT or len(term.names) != 1 or not name.endswith("'"):
-            return False
-        source = self.places.get(term.names[0])
-        target = self.places[name[:-1]]
-        return source is not None and [self.widths[s] for s in source] == [self.widths[t] for t in target]
-
-    def _digit_widths(self, digit: Digit, below: int) -> list[int]:
-        """Widths of a digit's limbs in bits, low first; `below` bits lie under it."""
-        if self._count(digit.exponent) != below:
-            raise MeaningError(f"digit {digit.name} does not follow the digits below it")
-        if digit.width is not None:
-            return [self._count(digit.width)]
-        if digit.name == "_":
-            return [1]
-        return [self.widths[slot] for slot in self.places[digit.name[:-1]]]
+# ---- statements -------------------------------------------------------------------------------------------------
 
 
-class _Run:
-    """One execution: the new values by slot, and the locals by name."""
+class _Act(Protocol):
+    """A statement, ready to run; `targets`: slots and locals that it gives a value."""
 
-    def __init__(self, meaning: Meaning, domain: Domain[Any]) -> None:
-        self.meaning, self.domain = meaning, domain
-        self.places = meaning.places
-        self.new: dict[int, Any] = {}
-        self.local: dict[str, Any] = {}
+    targets: tuple[int, ...]
 
-    def all(self) -> None:
-        for statement, layout in self.meaning.steps:
-            if type(statement) is Equation and layout:
-                self.equation(layout)
-            elif type(statement) is Load and layout:
-                limbs = len(self.places[statement.out[:-1]]) if statement.out.endswith("'") else 1
-                addresses = self.addresses(layout, limbs)
-                self.set(statement.out, [self.domain.load(address) for address in addresses])
-            elif type(statement) is Store and layout:
-                values = self.limbs(statement.value)
-                for address, value in zip(self.addresses(layout, len(values)), values, strict=True):
-                    self.domain.store(address, value)
-            elif type(statement) is Logic:
-                left, right = self.value(statement.left), self.value(statement.right)
-                self.set(statement.out, [self.domain.logic(statement.op, left, right)])
-            elif type(statement) is Zero:
-                also = self.value(statement.also) if statement.also else None
-                self.set(statement.out, [self.domain.zero(self.value(statement.of), also)])
-        for slot, value in self.new.items():
-            self.domain.write(slot, value)
+    def run(self, domain: Domain[Any], new: New) -> None: ...
 
-    def slots(self, name: str) -> list[Any]:
-        """The values of a place, limb by limb."""
-        if name.endswith("'"):
-            return [self.new[slot] for slot in self.places[name[:-1]]]
-        return [self.domain.read(slot) for slot in self.places[name]]
 
-    def value(self, name: str) -> Any:
-        slot = self.meaning.single.get(name)
-        if slot is not None:
-            return self.domain.read(slot)
-        if name in self.local:
-            return self.local[name]
-        if name in self.meaning.immediates:
-            return self.domain.constant(self.meaning.immediates[name])
-        slots = self.slots(name)
-        if len(slots) == 1:
-            return slots[0]
-        limb = self.meaning.widths[self.places[name.rstrip("'")][0]]
-        return self.domain.linear([(1 << (limb * index), value) for index, value in enumerate(slots)])
+class _Copy(_Act):
+    """An equation that just moves limbs, which must then keep what is known of each."""
 
-    def sum(self, layout: _Layout) -> Any:
-        parts = []
-        for coefficient, names in layout.terms:
-            if not names:
-                parts.append((coefficient, self.domain.constant(1)))
-            elif len(names) == 1:
-                parts.append((coefficient, self.value(names[0])))
-            else:
-                parts.append((coefficient, self.domain.product(self.value(names[0]), self.value(names[1]))))
-        return parts[0][1] if len(parts) == 1 and parts[0][0] == 1 else self.domain.linear(parts)
+    def __init__(self, equation: Equation, names: _Names) -> None:
+        self.limbs = names.limbs(equation.terms[0].names[0])
+        self.targets = names.targets(equation.digits[0].name)
 
-    def addresses(self, layout: _Layout, count: int) -> list[Any]:
-        """Of as many limbs, in bytes, from the one that is said on."""
-        address, limb = self.sum(layout), self.meaning.limb_bytes
-        return [
-            self.domain.linear([(1, address), (limb * index, self.domain.constant(1))]) if index else address
-            for index in range(count)
-        ]
+    def run(self, domain: Domain[Any], new: New) -> None:
+        for slot, limb in zip(self.targets, self.limbs, strict=True):
+            new[slot] = limb.read(domain, new)
 
-    def limbs(self, name: str) -> list[Any]:
-        """The limbs of a name."""
-        if name in self.local or name in self.meaning.immediates:
-            return [self.value(name)]
-        return self.slots(name)
 
-    def set(self, name: str, values: Sequence[Any]) -> None:
-        """Give the primed place, local or lost digit `name` its new values, limb by limb."""
-        if name.endswith("'"):
-            self.new.update(zip(self.places[name[:-1]], values, strict=True))
-        elif name != "_":
-            (self.local[name],) = values
+class _Split(_Act):
+    """Any other equation: its sum is split into digits, the lowest first; `complements`: where one minus a digit
+    goes."""
 
-    def equation(self, layout: _Layout) -> None:
-        if layout.copy:
-            self.set(layout.names[0], self.slots(layout.terms[0][1][0]))
-            return
-        found = self.domain.digits(self.sum(layout), layout.widths, layout.signs, layout.slots)
-        for name, slot, digit, complement in zip(layout.names, layout.slots, found, layout.complements, strict=True):
-            value = self.domain.linear([(1, self.domain.constant(1)), (-1, digit)]) if complement else digit
-            if slot >= 0:
-                self.new[slot] = value
-            elif slot == LOCAL:
-                self.local[name] = value
+    def __init__(self, equation: Equation, names: _Names) -> None:
+        self.sum = names.sum(equation.terms)
+        widths: list[int] = []
+        signs: list[int] = []
+        targets: list[int] = []
+        complements: list[int] = []
+        for digit in sorted(equation.digits, key=lambda digit: names.count(digit.exponent)):
+            mine = _widths(digit, sum(widths), names)
+            its = names.targets(digit.name)
+            widths += mine
+            signs += [digit.sign] * len(mine)
+            targets += its
+            complements += its if digit.complement else ()
+        self.widths, self.signs, self.targets = tuple(widths), tuple(signs), tuple(targets)
+        self.complements = tuple(complements)
+
+    def run(self, domain: Domain[Any], new: New) -> None:
+        found = domain.digits(self.sum.read(domain, new), self.widths, self.signs, self.targets)
+        new.update(zip(self.targets, found, strict=True))
+        for target in self.complements:
+            new[target] = domain.linear([(1, domain.constant(1)), (-1, new[target])])
+
+
+class _Loaded(_Act):
+    def __init__(self, load: Load, names: _Names) -> None:
+        self.targets = names.targets(load.out)
+        self.addresses = names.addresses(load.address, len(self.targets))
+
+    def run(self, domain: Domain[Any], new: New) -> None:
+        for target, address in zip(self.targets, self.addresses, strict=True):
+            new[target] = domain.load(address.read(domain, new))
+
+
+class _Stored(_Act):
+    targets: tuple[int, ...] = ()
+
+    def __init__(self, store: Store, names: _Names) -> None:
+        self.limbs = names.limbs(store.value)
+        self.addresses = names.addresses(store.address, len(self.limbs))
+
+    def run(self, domain: Domain[Any], new: New) -> None:
+        for limb, address in zip(self.limbs, self.addresses, strict=True):
+            domain.store(address.read(domain, new), limb.read(domain, new))
+
+
+class _Bitwise(_Act):
+    def __init__(self, logic: Logic, names: _Names) -> None:
+        self.op = logic.op
+        self.left, self.right = (_Sum(names.value(name)) for name in (logic.left, logic.right))
+        self.targets = names.targets(logic.out)
+
+    def run(self, domain: Domain[Any], new: New) -> None:
+        (target,) = self.targets
+        new[target] = domain.logic(self.op, self.left.read(domain, new), self.right.read(domain, new))
+
+
+class _Tested(_Act):
+    def __init__(self, zero: Zero, names: _Names) -> None:
+        self.of = _Sum(names.value(zero.of))
+        self.also = _Sum(names.value(zero.also)) if zero.also else None
+        self.targets = names.targets(zero.out)
+
+    def run(self, domain: Domain[Any], new: New) -> None:
+        (target,) = self.targets
+        also = self.also.read(domain, new) if self.also else None
+        new[target] = domain.zero(self.of.read(domain, new), also)
+
+
+def _equation(equation: Equation, names: _Names) -> _Act:
+    return (_Copy if _is_copy(equation, names) else _Split)(equation, names)
+
+
+def _is_copy(equation: Equation, names: _Names) -> bool:
+    if len(equation.digits) != 1 or len(equation.terms) != 1:
+        return False
+    term, name = equation.terms[0], equation.digits[0].name
+    if term.factor != 1 or term.exponent != CONSTANT or len(term.names) != 1 or not name.endswith("'"):
+        return False
+    source, target = names.places.get(term.names[0]), names.places[name[:-1]]
+    return source is not None and [names.widths[s] for s in source] == [names.widths[t] for t in target]
+
+
+def _widths(digit: Digit, below: int, names: _Names) -> list[int]:
+    """Widths of a digit's limbs in bits, low first; `below` bits lie under it."""
+    if names.count(digit.exponent) != below:
+        raise MeaningError(f"digit {digit.name} does not follow the digits below it")
+    if digit.width is not None:
+        return [names.count(digit.width)]
+    if digit.name == "_":
+        return [1]
+    return [names.widths[slot] for slot in names.places[digit.name[:-1]]]
+
+
+_ACTS: dict[type, Callable[[Any, _Names], _Act]] = {
+    Equation: _equation,
+    Load: _Loaded,
+    Store: _Stored,
+    Logic: _Bitwise,
+    Zero: _Tested,
+}
