@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from . import allocate, frame, methods, replay, wiping
@@ -191,9 +191,13 @@ def layout(functions: Sequence[Function], isa: Isa) -> tuple[Line, ...]:
     """The functions one after the other, each place known; calls that do not reach go by way of a jump, which stands
     behind a function, or else in its midst and is jumped over."""
     code = list(in_order(functions, isa))
+    sizes = {insn.name: insn.size for insn in isa.insns.values()}
+    jumps = {insn.name for insn in isa.insns.values() if insn.control}
+    last = {name for name in jumps if isa.insns[name].control[0] in ("jump", "return")}
     while True:
-        addresses, places = _places(code, isa)
-        far = next((k for k, (name, op) in enumerate(code) if not _reaches(name, op, addresses[k], places, isa)), None)
+        addresses, places = _places(code, sizes)
+        going = (k for k, (_, op) in enumerate(code) if op.insn in jumps)
+        far = next((k for k in going if not _reaches(*code[k], addresses[k], places, isa)), None)
         if far is None:
             break
         name, op = code[far]
@@ -201,7 +205,7 @@ def layout(functions: Sequence[Function], isa: Isa) -> tuple[Line, ...]:
         jump = [("", Op("label", (hop,))), ("", Op(isa.jump, (Label(_target(name, op, places)),)))]
         way = addresses[far], places[_target(name, op, places)]
         reaches = functools.partial(_within, op, way[0], isa)
-        at = _nearest(_ends(code, isa), addresses, way, reaches)
+        at = _nearest(_ends(code, last), addresses, way, reaches)
         if at is None:
             at = _nearest(_straight(code, places, addresses, isa), addresses, way, reaches)
             jump = [("", Op(isa.jump, (over,))), *jump, ("", Op("label", (over,)))]
@@ -223,7 +227,7 @@ def layout(functions: Sequence[Function], isa: Isa) -> tuple[Line, ...]:
     return tuple(lines)
 
 
-def _places(code: Sequence[tuple[str, Op]], isa: Isa) -> tuple[list[int], dict[str, int]]:
+def _places(code: Sequence[tuple[str, Op]], sizes: Mapping[str, int]) -> tuple[list[int], dict[str, int]]:
     """The address (bytes) of each operation, and of each label."""
     addresses, places, address = [], {}, 0
     for _, op in code:
@@ -231,7 +235,7 @@ def _places(code: Sequence[tuple[str, Op]], isa: Isa) -> tuple[list[int], dict[s
         if op.insn == "label":
             places[str(op.args[0])] = address
         else:
-            address += isa.insns[op.insn].size
+            address += sizes[op.insn]
     return addresses, places
 
 
@@ -244,7 +248,7 @@ def _target(name: str, op: Op, places: Mapping[str, int]) -> str:
 
 def _reaches(name: str, op: Op, at: int, places: Mapping[str, int], isa: Isa) -> bool:
     """Whether an operation at `at` reaches what it goes to."""
-    if op.insn == "label" or not any(isinstance(arg, Label) for arg in op.args):
+    if not any(isinstance(arg, Label) for arg in op.args):
         return True
     return _within(op, at, isa, places[_target(name, op, places)])
 
@@ -270,10 +274,10 @@ def _nearest(
     return nearest[1] if nearest and nearest[0] + PROGRESS < abs(begin - target) else None
 
 
-def _ends(code: Sequence[tuple[str, Op]], isa: Isa) -> Iterator[int]:
+def _ends(code: Sequence[tuple[str, Op]], last: Collection[str]) -> Iterator[int]:
     """Where a jump may stand and nothing runs into it."""
     for index, (_, before) in enumerate(code[:-1], 1):
-        if before.insn != "label" and isa.insns[before.insn].control[:1] in {("jump",), ("return",)}:
+        if before.insn in last:
             yield index
 
 

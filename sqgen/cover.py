@@ -7,8 +7,10 @@ once, every result limb must be stored, and nothing may come too late to be coun
 
 from __future__ import annotations
 
+import functools
 import itertools
-from collections import Counter
+from collections import Counter, defaultdict
+from collections.abc import Mapping
 
 from .plan import (
     Apart,
@@ -39,6 +41,12 @@ def check(plan: Plan) -> None:
     for step in plan.steps:
         replay.step(step)
     replay.finish()
+
+
+@functools.lru_cache(maxsize=64)
+def _check_part(plan: Plan) -> None:
+    """The same, once for parts that are alike."""
+    check(plan)
 
 
 class _Replay:
@@ -154,7 +162,7 @@ class _Replay:
 
     def part(self, step: Part) -> None:
         """A product formed by another plan: its cells, where it lies in the result."""
-        check(step.plan)
+        _check_part(step.plan)
         for factor in (step.left, step.right):
             if factor.name not in ("a", "b") and factor not in self.waiting:
                 self.fail(f"{factor} holds no difference")
@@ -185,7 +193,7 @@ class _Replay:
             for at in (step.low, step.high)
         )
         *_, first, second = self.held(step.middle)
-        found: Counter[tuple[int, int, int]] = Counter()
+        found: dict[tuple[int, int, int], int] = defaultdict(int)
         for (_, left, right), times, shift in ((low, 1, away), (high, 1, -away)):
             for (i, j), weight in _cells(_limbs(left), _limbs(right)).items():
                 found[i, j, i + j + shift] += times * weight
@@ -256,9 +264,9 @@ def _cells(left: list[Counter[int]], right: list[Counter[int]]) -> Counter[tuple
     return Counter((i, j) for of_i in left for of_j in right for i in of_i for j in of_j)
 
 
-def _unordered(cells: Counter[tuple[int, int, int]]) -> Counter[tuple[int, int, int]]:
+def _unordered(cells: Mapping[tuple[int, int, int], int]) -> dict[tuple[int, int, int], int]:
     """Cells of a square: (i, j) and (j, i) are one."""
-    found: Counter[tuple[int, int, int]] = Counter()
+    found: dict[tuple[int, int, int], int] = defaultdict(int)
     for (i, j, column), weight in cells.items():
         found[min(i, j), max(i, j), column] += weight
     return found

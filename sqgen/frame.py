@@ -20,9 +20,9 @@ def written(ops: Sequence[Op], isa: Isa, *, special: bool = False) -> tuple[str,
     among = {*isa.registers, *(isa.special if special else ())} - {*isa.stack_registers}
     names = {slot: name for name, slot in isa.slots.items()}
     found: set[int] = set()
-    for op in ops:
-        if op.insn not in isa.insns:
-            continue
+    for op in {
+        (op.insn, op.args): op for op in ops if op.insn in isa.insns
+    }.values():  # most stand there more than once
         control = isa.insns[op.insn].control
         if control[:1] == ("call",) and isa.abi.link:
             found.add(isa.slots[isa.abi.link])
