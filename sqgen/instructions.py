@@ -32,14 +32,16 @@ class Instructions:
         return place + instr.insn.size + next(iter(instr.immediates.values()))
 
     def unread(self, state: State, slot: int) -> bool:
-        """Whether the flag in `slot`, as the current instruction leaves it, is written again before it is read."""
+        """Whether the flag in `slot`, as the current instruction leaves it, is written again before it is read,
+        wherever branches lead."""
         flag = self.isa.flags[slot - len(self.isa.registers) - len(self.isa.special)]
-        at: int | None = state.atoms.here
-        assert at is not None
-        at += self.at(at).insn.size
-        stack_moved = False
-        on_condition = len(state.conditions)  # instructions that may write it, or not
+        here = state.atoms.here
+        # where to look, whether the stack has moved before, and how many instructions there may write the flag or not
+        waiting = [(here + self.at(here).insn.size, False, len(state.conditions))]
         for _ in range(LOOK_AHEAD):
+            if not waiting:
+                return True
+            at, stack_moved, on_condition = waiting.pop()
             try:
                 insn = self.at(at).insn
             except DecodeError:
@@ -47,24 +49,30 @@ class Instructions:
             if flag in flags_read(insn, self.isa):
                 return False
             if flag in flags_written(insn, self.isa) and not on_condition:
-                return True
+                continue
             on_condition = len(insn.control) - 2 if insn.control[:1] == ("when",) else max(0, on_condition - 1)
             stack_moved = stack_moved or bool(insn.frame) or insn.control[:1] == ("call",)
-            at = None if stack_moved and insn.control[:1] == ("return",) else self.after(state, at)
-            if at is None:
+            after = [] if stack_moved and insn.control[:1] == ("return",) else self.after(state, at)
+            if not after:
                 return False
-        return False
+            waiting += [(place, stack_moved, on_condition) for place in after]
+        return not waiting
 
-    def after(self, state: State, at: int) -> int | None:
-        """Where the code goes on after the instruction at `at`, None where that is not known ahead."""
+    def after(self, state: State, at: int) -> list[int]:
+        """Where the code may go on after the instruction at `at`, nowhere if that is not known ahead."""
         instr = self.at(at)
         following = at + instr.insn.size
         kind = instr.insn.control[0] if instr.insn.control else ""
-        if kind == "return" and self.isa.abi.link:
-            return state.links[-1][2] if state.links else None
         if kind == "return":
-            cell = state.memory.get(("stack", state.depth + 1 - state.below()))
-            return cell.target if isinstance(cell, Return) else None
+            back = self.back(state)
+            return [] if back is None else [back]
         if kind in ("jump", "call"):
-            return self.target(at)
-        return None if kind and kind != "when" else following
+            return [self.target(at)]
+        return [following, self.target(at)] if kind == "branch" else [following]
+
+    def back(self, state: State) -> int | None:
+        """Where a return leads, None where that is not known ahead, or out of the code."""
+        if self.isa.abi.link:
+            return state.links[-1][2] if state.links else None
+        cell = state.memory.get(("stack", state.depth + 1 - state.below()))
+        return cell.target if isinstance(cell, Return) else None

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sqgen import check, kernel, methods
+from sqgen import check, kernel, methods, reduction
 from sqgen.errors import Exit, UserError
 from sqgen.forward import Machine
 from sqgen.forward_numbers import Budget
@@ -126,3 +126,18 @@ def test_the_second_proof_of_loops_takes_no_longer_for_each_cell() -> None:
         return Budget().left - budget.left
 
     assert spent(128) < 4 * spent(64)
+
+
+def test_pointers_that_loops_move_are_followed_in_few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each turn moves them by one sum; what its carry would say is of no use beyond the branch, so none is kept."""
+    steps = 0
+    step = reduction.Reduction.step
+
+    def counted(self: reduction.Reduction) -> None:
+        nonlocal steps
+        steps += 1
+        step(self)
+
+    monkeypatch.setattr(reduction.Reduction, "step", counted)
+    looped = made("mul", 384, "row-loops")
+    assert steps < 2 * len(looped.verdict.path)

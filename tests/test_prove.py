@@ -203,7 +203,7 @@ BROKEN = {
         9,
         (*SIGNS, "tst r21", "breq .+0", "mul r18, r19"),
         "breq .+0",
-        "branches on ZF, which depends on a secret or is unknown",
+        "branches on ZF, which depends on a secret",
     ),
     "an address from a secret": Broken(
         4, ("clr r20", "add r30, r18", "adc r31, r20", "ldd r0, Z+0"), "ldd r0, Z+0", "the address depends on a secret"
