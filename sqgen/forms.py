@@ -96,14 +96,12 @@ class Atoms:
 
     def product(self, left: int, right: int) -> int:
         """The atom that stands for left * right."""
-        found = self.multiples(left).get(right)
-        if found is None:
-            found = self._product_of(sorted((*self._factors(left), *self._factors(right))))
-            self.multiples(left)[right] = self.multiples(right)[left] = found
-        return found
+        if left in self.factors or right in self.factors or left == right or ONE in (left, right):
+            return self._product_of(sorted((*self._factors(left), *self._factors(right))))
+        return self._product((left, right) if left < right else (right, left))
 
     def multiples(self, atom: int) -> dict[int, int]:
-        """What the atom has been multiplied with -> the product."""
+        """What the atom was multiplied with in reductions -> the product."""
         if atom not in self._multiples:
             self._multiples[atom] = {}
         return self._multiples[atom]
@@ -118,9 +116,14 @@ class Atoms:
             key = tuple(f for at, f in enumerate(key) if not (at and f == key[at - 1] and self.is_bit(f)))
         if len(key) < 2:
             return key[0] if key else ONE
-        if key not in self._products:
-            self._products[key] = self._new_product(key)
-        return self._products[key]
+        return self._product(key)
+
+    def _product(self, factors: tuple[int, ...]) -> int:
+        """The product of factors that are given as they are kept."""
+        found = self._products.get(factors)
+        if found is None:
+            found = self._products[factors] = self._new_product(factors)
+        return found
 
     def _new_product(self, factors: tuple[int, ...]) -> int:
         low = high = 1

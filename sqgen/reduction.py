@@ -64,7 +64,7 @@ class Reduction:
         for other, weight in replacement.items():
             atom = products.get(other)
             if atom is None:
-                atom = self.atoms.product(other, factor)
+                atom = products[other] = self.atoms.product(other, factor)
             before = form.get(atom)
             if before is None:
                 form[atom] = coefficient * weight

@@ -64,14 +64,20 @@ class _Executed(NamedTuple):
 @functools.lru_cache(maxsize=16)  # a proof and what is written of it ask for the same few paths
 def _executed(isa: Isa, image: bytes, path: tuple[int, ...], entry: int) -> _Executed:
     instrs = [decode(isa, image, entry + at) for at in path]
-    counts = tuple(sorted(Counter(instr.insn.kind for instr in instrs).items()))
-    steps = zip(instrs, path, path[1:], strict=False)
-    taken = [instr.insn.taken for instr, at, following in steps if following != at + instr.insn.size]
-    pairs = list(zip([None, *instrs], instrs, strict=False))
-    names = Counter(instr.insn.name for instr in instrs)
+    names = Counter([instr.insn.name for instr in instrs])
+    kinds = Counter[str]()
+    for name, count in names.items():
+        kinds[isa.insns[name].kind] += count
+    going = [index for index, instr in enumerate(instrs[:-1]) if instr.insn.control]
+    taken = [instrs[index].insn.taken for index in going if path[index + 1] != path[index] + instrs[index].insn.size]
     steady = {name: count for name, count in names.items() if isa.insns[name].steady}
-    others = [pair for pair in pairs if pair[1].insn.name not in steady] if len(steady) < len(names) else []
-    return _Executed(counts, steady, others, [pairs[index] for index in framing(instrs)], taken)
+    unsteady = range(len(instrs)) if len(steady) < len(names) else ()
+
+    def pair(index: int) -> tuple[Instr | None, Instr]:
+        return instrs[index - 1] if index else None, instrs[index]
+
+    others = [pair(index) for index in unsteady if instrs[index].insn.name not in steady]
+    return _Executed(tuple(sorted(kinds.items())), steady, others, [pair(index) for index in framing(instrs)], taken)
 
 
 def most_among(isa: Isa, core: Core, image: bytes, path: Sequence[int], offsets: Collection[int]) -> int:
