@@ -33,6 +33,7 @@ sim: $(VENV)/tested-with packages
 
 answers: $(VENV)/installed  # search for the parameters in schedules/answers; takes minutes
 	$(BIN)/python -m sqgen.tune --isa avr
+	$(BIN)/python -m sqgen.tune --isa avr --method karatsuba --method karatsuba-squaring --least 520 --most 1024
 	$(BIN)/python -m sqgen.hints --isa avr
 	$(BIN)/python -m sqgen.front --isa avr --most 512
 	$(BIN)/python -m sqgen.front --isa avr --least 576 --step 64

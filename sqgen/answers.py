@@ -5,10 +5,10 @@
 
 `body` and `call` are cycles on the default core, each of the kernel that is made where that is the goal: where a call
 counts, fewer registers are saved.  A size has more than one row where fewer saved registers, or another core, want
-other parameters than the shortest body.  `branched` is how registers are looked for where code branches on signs, if
-that is another way (`hints.py`).  A core whose kernels have little in common with those of the default one has a file
-of its own, `<isa>-<core>.toml`, as its table says (`answers`), and another one, `...-any-time.toml`, for what may take
-a time that depends on operands.
+other parameters than the shortest body.  `branching` is the best way to branch on signs where that is allowed, and
+`branched` how registers are looked for there, if not as without (`hints.py`).  A core whose kernels have little in
+common with those of the default one has a file of its own, `<isa>-<core>.toml`, as its table says (`answers`), and
+another one, `...-any-time.toml`, for what may take a time that depends on operands.
 
 `schedules/answers/<isa>-front.toml` has for some sizes what nothing beats in cycles, bytes and stack (`front.py`).
 """
@@ -27,8 +27,9 @@ from .table import Core, Isa
 CALL, BODY = "call", "body"
 METHOD, GOAL, BYTES, STACK = "method", "goal", "bytes", "stack"
 COSTS = (BODY, CALL, BYTES, STACK)
-BRANCHED = "branched"  # how registers are looked for where the code branches on signs, if not as without
-FIGURES = (*COSTS, METHOD, GOAL, BRANCHED)  # what in a row is no parameter
+BRANCHING = "branching"  # what `signs` is where the code branches on them
+BRANCHED = "branched"  # how registers are looked for there, if not as without
+FIGURES = (*COSTS, METHOD, GOAL, BRANCHING, BRANCHED)  # what in a row is no parameter
 
 Row = dict[str, str | int]
 

@@ -9,7 +9,7 @@ from .idioms import idioms
 from .spec import Spec
 
 TIMES = {"speed": answers.BODY, "call": answers.CALL}  # goals that only time counts for, and which
-FEW = 3  # rows of the front of another size that are tried
+FEW = 3  # rows of the front of another size that are tried; where limits are to be met, kernels that do
 SIGNS, BRANCHING = "signs", ("branched", "everywhere")  # a parameter, and what it is where code branches on secrets
 NEAR = 1.1  # times the cycles of the best answer on another core, what may be better on the one that is asked for
 
@@ -21,7 +21,7 @@ def requests(spec: Spec) -> list[tuple[str, answers.Row]]:
         return [(spec.method, row) for row in points(spec, spec.method)]
     names = methods.names(op)
     known = [(name, row) for name, row in answers.known(isa, op, spec.bits, spec.core) if name in names]
-    if spec.goal in TIMES and spec.max_bytes is None and spec.max_stack is None:
+    if spec.goal in TIMES and not spec.limited:
         if rows := idioms(isa).preferred(op, spec.contract.limbs, spec.core):
             return [(name, {**given}) for name, given in rows]
         if known:
@@ -35,8 +35,8 @@ def requests(spec: Spec) -> list[tuple[str, answers.Row]]:
 
 
 def of_fronts(spec: Spec, names: Sequence[str], known: list[tuple[str, answers.Row]]) -> list[tuple[str, answers.Row]]:
-    """What is to be tried of the methods of these names by the front of the nearest size that has one, if any has; if
-    it is another size, what is `known` of this one, too."""
+    """What is to be tried of the methods of these names by the front of the nearest size that has one, if any has, the
+    best first; if it is another size, what is `known` of this one, too."""
     fronts = answers.fronts(spec.contract.isa, spec.contract.op, spec.core)
     if not fronts:
         return []
@@ -45,7 +45,7 @@ def of_fronts(spec: Spec, names: Sequence[str], known: list[tuple[str, answers.R
     chosen = [(str(row[answers.METHOD]), row) for row in from_front(spec, front, nearest)]
     if nearest == spec.bits:
         return chosen
-    return [*((name, moved(spec, name, row)) for name, row in chosen), *near(spec, known)]
+    return [*near(spec, known), *((name, moved(spec, name, row)) for name, row in chosen)]
 
 
 def with_branches(spec: Spec, found: list[tuple[str, answers.Row]]) -> list[tuple[str, answers.Row]]:
@@ -57,13 +57,19 @@ def with_branches(spec: Spec, found: list[tuple[str, answers.Row]]) -> list[tupl
     known = list(answers.known(what.isa, what.op, spec.bits, spec.core)) if spec.method == "auto" else []
     nearly = not_far_off(known, TIMES.get(spec.goal, answers.CALL))
     able = [(name, row) for name, row in [*found, *nearly] if SIGNS in methods.defaults(name, what.limbs)]
-    return found + [(name, {**branching(row), SIGNS: where}) for where in BRANCHING for name, row in able]
+    by_form = [(name, branching(row)) for name, row in able]
+    return found + [(name, forms[at]) for at in range(len(BRANCHING)) for name, forms in by_form if at < len(forms)]
 
 
-def branching(row: answers.Row) -> answers.Row:
-    """A row for code that branches: what it costs is not known, and registers may be looked for in another way."""
-    free = {key: value for key, value in row.items() if key not in (*answers.COSTS, answers.BRANCHED)}
-    return free | ({methods.REGISTERS.name: row[answers.BRANCHED]} if answers.BRANCHED in row else {})
+def branching(row: answers.Row) -> list[answers.Row]:
+    """A row's forms for code that branches, the best if that is known: what they cost is not, and registers may be
+    looked for in another way."""
+    what_branches = (answers.BRANCHING, answers.BRANCHED)
+    free = {key: value for key, value in row.items() if key not in (*answers.COSTS, *what_branches)}
+    if answers.BRANCHED in row:
+        free[methods.REGISTERS.name] = row[answers.BRANCHED]
+    forms = (row[answers.BRANCHING],) if answers.BRANCHING in row else BRANCHING
+    return [{**free, SIGNS: form} for form in forms]
 
 
 def alike_but_signs(one: answers.Row, other: answers.Row) -> bool:
@@ -96,8 +102,7 @@ def from_front(spec: Spec, rows: Sequence[answers.Row], bits: int) -> list[answe
     least = [min(rows, key=lambda row: int(row[what])) for what in (answers.BYTES, answers.STACK)]
     if exact and ordered and not spec.reserve:
         return ordered[:1]
-    limited = spec.max_bytes is not None or spec.max_stack is not None
-    return [*ordered[: len(rows) if limited else FEW], *(row for row in least if limited or not ordered)]
+    return [*ordered[: len(rows) if spec.limited else FEW], *(row for row in least if spec.limited or not ordered)]
 
 
 def moved(spec: Spec, name: str, row: answers.Row) -> answers.Row:

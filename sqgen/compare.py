@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 
 from . import answers, kernel, methods
-from .attempts import BRANCHING, SIGNS, branching
+from .attempts import SIGNS, branching
 from .compilers import Bench, Built, Measure
 from .errors import UserError
 from .methods import Parameter
@@ -188,10 +188,10 @@ def points(request: Spec, method: str) -> list[Spec]:
         for value in values(number, best.get(number.name, number.standard(what.limbs)), what.limbs)
     ]
     combined = [{**best, **dict(choice)} for choice in itertools.product(*words)]
-    signs = BRANCHING if request.allow_branches and SIGNS in methods.defaults(method, what.limbs) else ()
+    branches = request.allow_branches and SIGNS in methods.defaults(method, what.limbs)
     tried = [
         best,
-        *({**answers.given(branching(row)), SIGNS: where} for where in signs),
+        *(answers.given(form) for form in (branching(row) if branches else ())),
         *combined,
         *({**each, name: value} for name, value in numbers for each in combined),
     ]

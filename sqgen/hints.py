@@ -22,7 +22,8 @@ LONG = 15  # limbs from which on it is worth a parameter: below that, looking ev
 WEIGHTS = ("2", "1.2", "3", "1.5")
 WIDTHS = (2, 3, 4, 6, 7, 8, 10, 12, 14, 16, 20)
 ARMS = range(25, 33)  # limbs of code in one piece that is to be made in a second with its arms as well
-NARROW = 4  # width for which there is time then
+LONGEST = 64  # limbs above which a kernel is to be made in two seconds
+NARROW = 4  # width for which there is time in both
 Job = tuple[str, str, str, int]  # instruction set, method, operation, limbs
 
 
@@ -32,16 +33,19 @@ def ways(widest: int = WIDTHS[-1]) -> Iterator[str]:
 
 
 def better(job: Job, row: answers.Row) -> answers.Row:
-    """The row with the best way, and with the best where code branches on signs, if that can be and is another one."""
+    """The row with the best way; and which way to branch on signs is the best, if any is possible, with the best way
+    there, if that is another one."""
     name, method, op, limbs = job
     bare = {key: value for key, value in answers.given(row).items() if key != REGISTERS.name}
     _, free = best(job, bare)
     made = tune.row(tables.isa(name), op, limbs, method, free)
     if SIGNS in methods.defaults(method, limbs):
-        cycles, branched = min((best(job, {**bare, SIGNS: where}) for where in BRANCHING), key=operator.itemgetter(0))
-        way = branched.get(REGISTERS.name, "")
-        if cycles < tune.NEVER and way != free.get(REGISTERS.name, ""):
-            made[answers.BRANCHED] = way
+        cycles, branched = min((best(job, {**bare, SIGNS: form}) for form in BRANCHING), key=operator.itemgetter(0))
+        if cycles < tune.NEVER:
+            made[answers.BRANCHING] = branched[SIGNS]
+            way = branched.get(REGISTERS.name, "")
+            if way != free.get(REGISTERS.name, ""):
+                made[answers.BRANCHED] = way
     return made
 
 
@@ -49,7 +53,7 @@ def best(job: Job, bare: tune.Given) -> tune.Found:
     """The fewest cycles of the body, and the parameters with the way that gives them; without one where looking
     everywhere gives fewer, for then no one way is good for all functions, and there is time for that."""
     name, method, op, limbs = job
-    quick = SIGNS in bare and limbs in ARMS
+    quick = limbs > LONGEST or (SIGNS in bare and limbs in ARMS)
     by_way = [{**bare, REGISTERS.name: way} for way in ways(NARROW if quick else WIDTHS[-1])]
     tried = by_way if quick else [*by_way, bare]
     found = [(tune.body(tables.isa(name), op, limbs, method, given), given) for given in tried]

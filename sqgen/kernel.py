@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from . import answers, measure, methods
-from .attempts import TIMES, alike, alike_but_signs, points, ranked, requests, with_branches
+from .attempts import FEW, TIMES, alike, alike_but_signs, points, ranked, requests, with_branches
 from .compile import Compiled, compile_plan
 from .contract import Verdict
 from .digest import proof_digest, sha256
@@ -164,6 +164,9 @@ def picked(spec: Spec, found: Sequence[Compiled]) -> Compiled:
     fitting = [each for each in found if fits(spec, each)]
     if not fitting:
         raise UserError(missed(spec, found), Exit.LIMITS)
+    if spec.goal == "size":
+        least = min(len(each.image) for each in fitting)
+        fitting = [each for each in fitting if len(each.image) == least]
     if len(fitting) == 1:  # ranking code with loops means running it
         return fitting[0]
     return min(fitting, key=lambda each: (rank(spec, each), each.plan.method, each.plan.branches))
@@ -200,8 +203,11 @@ def tried(spec: Spec, rows: Iterable[tuple[str, answers.Row]]) -> tuple[list[Com
             failures.append(error)
     found: list[Compiled] = []
     able = [each for each in plans if idioms(isa).forms(each[1], spec.core)] or plans  # or else it is said why not
-    for least, made, row in sorted(able, key=lambda each: (each[0], not each[1].branches)):
-        if found and (least > worthwhile(spec, found) or beaten(spec, row, found)):
+    few = spec.limited and spec.method == "auto"  # the best come first, and it is not known whether they fit
+    for least, made, row in able if few else sorted(able, key=lambda each: (each[0], not each[1].branches)):
+        if few and sum(fits(spec, each) for each in found) >= FEW:
+            break
+        if found and (least > worthwhile(spec, found) or beaten(spec, row, found, least)):
             continue
         try:
             goal = str(row.get(answers.GOAL, spec.goal))
@@ -233,12 +239,14 @@ def worthwhile(spec: Spec, found: list[Compiled]) -> float:
     return min(limits)
 
 
-def beaten(spec: Spec, row: answers.Row, found: list[Compiled]) -> bool:
-    """Whether one of these takes fewer cycles than the row says that its kernel takes."""
-    what = TIMES.get(spec.goal)
-    if what is None or what not in row or spec.max_bytes is not None or spec.max_stack is not None or not alike(spec):
+def beaten(spec: Spec, row: answers.Row, found: list[Compiled], least: int) -> bool:
+    """Whether one of these is better than the row's kernel can be, which takes the cycles that the row says and at
+    least so many bytes."""
+    other_size = spec.goal == "balanced" and answers.BYTES in row  # of a front
+    if spec.goal == "size" or spec.limited or other_size or answers.BODY not in row or not alike(spec):
         return False
-    return any(rank(spec, each)[0] < int(row[what]) for each in found)
+    best = ranked(spec, int(row[answers.BODY]), int(row[answers.CALL]), least)[0]
+    return any(rank(spec, each)[0] < best for each in found)
 
 
 def plan(spec: Spec, method: str, parameters: dict[str, str]) -> Plan:

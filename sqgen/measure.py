@@ -20,11 +20,17 @@ if TYPE_CHECKING:
 def price(compiled: Compiled, core: Core) -> Price:
     """Cycles of a call and of its body: what a run takes, which loops alone have to be run for."""
     isa, plan = compiled.isa, compiled.plan
-    path: Sequence[int] | None = _without_loops(isa, compiled.image)
-    if path is None:
-        contract = Contract(plan.op, plan.limbs, isa, compiled.alone)
-        _, path = interpret.trace(compiled.image, contract, core, (0,) * (len(contract.buffers) - 1))
+    path = _path(compiled.image, Contract(plan.op, plan.limbs, isa, compiled.alone), core)
     return timing.price(isa, core, compiled.image, path)
+
+
+@functools.lru_cache(maxsize=16)  # of the few that a request chooses among, some are asked for more than once
+def _path(image: bytes, contract: Contract, core: Core) -> Sequence[int]:
+    """The offsets in bytes of what is executed."""
+    path: Sequence[int] | None = _without_loops(contract.isa, image)
+    if path is None:
+        _, path = interpret.trace(image, contract, core, (0,) * (len(contract.buffers) - 1))
+    return path
 
 
 def _without_loops(isa: Isa, image: bytes) -> list[int] | None:

@@ -51,6 +51,11 @@ class Spec:
     guarding: tuple[tuple[str, str], ...] = ()
 
     @property
+    def limited(self) -> bool:
+        """Whether code or stack may have only so many bytes."""
+        return self.max_bytes is not None or self.max_stack is not None
+
+    @property
     def bits(self) -> int:
         return self.contract.limbs * self.contract.isa.limb_bits
 

@@ -10,7 +10,7 @@ import difflib
 import functools
 import itertools
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from .device import Device
@@ -145,7 +145,7 @@ class Core:
     lacks: frozenset[str]
     without: tuple[str, ...]
     answers: str
-    devices: Mapping[str, int]
+    devices: Mapping[str, int] = field(hash=False)
     max_bits: int
     any_time: bool = False
     brief: bool = False

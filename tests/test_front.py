@@ -78,3 +78,19 @@ def test_a_row_about_as_fast_and_no_larger_makes_another_idle() -> None:
 
     rows = [row(1000, 1050, 500, 10), row(1005, 1055, 500, 10), row(1005, 1055, 400, 10), row(900, 990, 900, 10)]
     assert front.front(rows) == [row(900, 990, 900, 10), row(1000, 1050, 500, 10), row(1005, 1055, 400, 10)]
+
+
+def test_between_the_sizes_of_fronts_a_tighter_limit_gives_smaller_code_that_is_no_faster() -> None:
+    limit, before = 6000, 0
+    for _ in range(4):
+        made = kernel.make(spec(avr(), 280, op="mul", max_bytes=limit))
+        assert made.size <= limit and made.price.body >= before
+        limit, before = made.size - 1, made.price.body
+
+
+def test_no_cycles_are_counted_where_the_smallest_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    ranked: list[int] = []
+    monkeypatch.setattr(kernel, "rank", lambda spec, each: ranked.append(len(each.image)))
+    asked = spec(avr(), 280, op="mul", goal="size")
+    smallest = len(kernel.choose(asked).image)
+    assert smallest == min(len(each.image) for each in kernel.candidates(asked)) and {*ranked} <= {smallest}

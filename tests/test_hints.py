@@ -93,10 +93,11 @@ def test_where_code_branches_registers_may_be_looked_for_in_another_way(monkeypa
     monkeypatch.setattr(tune, "body", body)
     monkeypatch.setattr(tune, "row", lambda which, op, limbs, method, given: given)
     nested, square = ("avr", "karatsuba", "mul", 24), ("avr", "karatsuba-squaring", "sqr", 24)
-    assert hints.better(nested, {}) == {REGISTERS.name: "1.2,6", answers.BRANCHED: "2,3"}
+    ways = {REGISTERS.name: "1.2,6", answers.BRANCHING: "branched", answers.BRANCHED: "2,3"}
+    assert hints.better(nested, {}) == ways
     assert hints.better(square, {}) == {REGISTERS.name: "1.2,6"}
-    best |= {"branched": "1.2,6", "everywhere": "1.2,6"}
-    assert hints.better(nested, {}) == {REGISTERS.name: "1.2,6"}
+    best |= {"branched": "none", "everywhere": "1.2,6"}
+    assert hints.better(nested, {}) == {REGISTERS.name: "1.2,6", answers.BRANCHING: "everywhere"}
 
 
 def test_arms_for_which_a_second_must_do_have_narrow_beams(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,8 +106,22 @@ def test_arms_for_which_a_second_must_do_have_narrow_beams(monkeypatch: pytest.M
 
     monkeypatch.setattr(tune, "body", body)
     monkeypatch.setattr(tune, "row", lambda which, op, limbs, method, given: given)
-    assert hints.better(("avr", "karatsuba", "mul", 32), {}) == {REGISTERS.name: "2,20", answers.BRANCHED: "2,4"}
-    assert hints.better(("avr", "karatsuba", "mul", 33), {}) == {REGISTERS.name: "2,20"}
+    form = {answers.BRANCHING: "branched"}
+    arms = {REGISTERS.name: "2,20", **form, answers.BRANCHED: "2,4"}
+    assert hints.better(("avr", "karatsuba", "mul", 32), {}) == arms
+    assert hints.better(("avr", "karatsuba", "mul", 33), {}) == {REGISTERS.name: "2,20", **form}
+
+
+def test_beyond_512_bits_beams_are_narrow_lest_a_kernel_takes_more_than_two_seconds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def body(which: object, op: str, limbs: int, method: str, given: tune.Given) -> int:
+        return 100 - int(given.get(REGISTERS.name, "2,90").split(",")[1])
+
+    monkeypatch.setattr(tune, "body", body)
+    monkeypatch.setattr(tune, "row", lambda which, op, limbs, method, given: given)
+    assert hints.better(("avr", "karatsuba", "mul", 64), {}) == {answers.BRANCHING: "branched"}
+    assert hints.better(("avr", "karatsuba", "mul", 65), {})[REGISTERS.name] == "2,4"
 
 
 def test_where_code_cannot_branch_no_way_is_kept_for_that(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,8 +135,9 @@ def test_where_code_cannot_branch_no_way_is_kept_for_that(monkeypatch: pytest.Mo
 
 def test_what_branches_is_compiled_as_its_answer_says_and_nothing_else_is() -> None:
     row: answers.Row = {"levels": "2", REGISTERS.name: "1.2,14", answers.BRANCHED: "1.2,2", answers.BODY: 9}
-    assert attempts.branching(row) == {"levels": "2", REGISTERS.name: "1.2,2"}
-    assert attempts.branching({"levels": "1", answers.BODY: 9}) == {"levels": "1"}
+    forms: list[answers.Row] = [{"levels": "2", REGISTERS.name: "1.2,2", "signs": form} for form in attempts.BRANCHING]
+    assert attempts.branching(row) == forms
+    assert attempts.branching({**row, answers.BRANCHING: "everywhere"}) == forms[1:]
     assert answers.given(row) == {"levels": "2", REGISTERS.name: "1.2,14"}
 
 
