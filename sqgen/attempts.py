@@ -49,16 +49,19 @@ def of_fronts(spec: Spec, names: Sequence[str], known: list[tuple[str, answers.R
 
 
 def with_branches(spec: Spec, found: list[tuple[str, answers.Row]]) -> list[tuple[str, answers.Row]]:
-    """The same, and each with branches on signs where these are allowed, nothing else is said, and the method can; also
-    those that are nearly the best without."""
+    """The same, and before each its forms with branches on signs where these are allowed, nothing else is said, and the
+    method can; also those of what is nearly the best without."""
     if not spec.allow_branches or spec.parameters:
         return found
     what = spec.contract
     known = list(answers.known(what.isa, what.op, spec.bits, spec.core)) if spec.method == "auto" else []
     nearly = not_far_off(known, TIMES.get(spec.goal, answers.CALL))
-    able = [(name, row) for name, row in [*found, *nearly] if SIGNS in methods.defaults(name, what.limbs)]
-    by_form = [(name, branching(row)) for name, row in able]
-    return found + [(name, forms[at]) for at in range(len(BRANCHING)) for name, forms in by_form if at < len(forms)]
+
+    def forms(name: str, row: answers.Row) -> list[answers.Row]:
+        return branching(row) if SIGNS in methods.defaults(name, what.limbs) else []
+
+    every = [(name, each) for name, row in found for each in (*forms(name, row), row)]
+    return every + [(name, form) for name, row in nearly for form in forms(name, row)]
 
 
 def branching(row: answers.Row) -> list[answers.Row]:

@@ -68,7 +68,8 @@ class Kernel:
 
     @functools.cached_property
     def interrupts_off(self) -> int:
-        """Cycles for which it keeps interrupts off at most."""
+        """Cycles for which it keeps interrupts off at most: from behind the instruction that turns them off to the end
+        of the one that gives them back."""
         spec, verdict = self.spec, self.verdict
         isa, image = spec.contract.isa, self.compiled.image
         return max(most_among(isa, spec.core, image, path, verdict.masked) for path in (verdict.path, *verdict.others))

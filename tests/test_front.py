@@ -94,3 +94,10 @@ def test_no_cycles_are_counted_where_the_smallest_is_asked_for(monkeypatch: pyte
     asked = spec(avr(), 280, op="mul", goal="size")
     smallest = len(kernel.choose(asked).image)
     assert smallest == min(len(each.image) for each in kernel.candidates(asked)) and {*ranked} <= {smallest}
+
+
+def test_limits_are_met_by_code_that_branches_where_that_is_allowed_and_faster() -> None:
+    plain, branching = (
+        kernel.make(spec(avr(), 280, op="mul", max_bytes=6000, allow_branches=allowed)) for allowed in (False, True)
+    )
+    assert branching.size <= 6000 and branching.compiled.plan.branches and branching.price.body < plain.price.body
