@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from conftest import contract, core
 from handwritten import Foreign, foreign, link
 from mutants import METHODS, subject
 
-from sqgen import check
+from sqgen import check, interpret, kernel
 from sqgen.errors import Exit, UserError
+from sqgen.spec import spec
 
 PROTOTYPE = "; void sqr16(uint8_t *r, const uint8_t *a)\n.global sqr16\nsqr16:"
 OPEN = """
@@ -138,3 +141,37 @@ def test_a_frame_made_with_interrupts_off_is_proved_and_stands_them() -> None:
     kernel = link(f"{PROTOTYPE}{OPEN}    in r28, 0x3d\n    in r29, 0x3e\n    {right}\n    {RAISED}{CLOSE}")
     assert kernel.prove().proved
     assert check.run(kernel.image, kernel.contract, core(), kernel.entry).interrupted > 0
+
+
+@pytest.mark.parametrize(
+    ("isa", "op", "bits", "more"),
+    [
+        ("avr", "mul", 256, {}),
+        ("avr", "mul", 256, {"allow_branches": True}),
+        ("avr", "sqr", 512, {"max_bytes": 3000}),
+        ("msp430", "sqr", 128, {}),
+        ("msp430", "mul", 256, {}),
+        ("msp430", "mul", 192, {"goal": "size"}),
+        ("msp430", "mul", 256, {"core": "msp430x-mpy32"}),
+    ],
+    ids=str,
+)
+def test_interrupts_are_off_as_long_as_a_run_says(isa: str, op: str, bits: int, more: dict[str, Any]) -> None:
+    """The proof notes before which instructions they are; a run of numbers looks at the flag itself."""
+    made = kernel.make(spec(isa, bits, op=op, **more))
+    what, flag = made.spec.contract, made.spec.contract.isa.interrupt_enable
+    assert flag
+    run = interpret.Run(what, made.spec.core)
+    run.start((0,) * (len(run.places) - 1))
+    machine, slot = run.machine, what.isa.slots[flag]
+    machine.slots[slot] = 1
+    longest = since = 0
+    position: int | None = 0
+    while position is not None:
+        allowed = machine.slots[slot]
+        assert (position in made.verdict.masked) == (not allowed)
+        position = machine.step(made.compiled.image, position)
+        if allowed:
+            since = machine.cycles
+        longest = max(longest, machine.cycles - since)
+    assert made.interrupts_off == longest > 0
