@@ -20,9 +20,8 @@ def written(ops: Sequence[Op], isa: Isa, *, special: bool = False) -> tuple[str,
     among = {*isa.registers, *(isa.special if special else ())} - {*isa.stack_registers}
     names = {slot: name for name, slot in isa.slots.items()}
     found: set[int] = set()
-    for op in {
-        (op.insn, op.args): op for op in ops if op.insn in isa.insns
-    }.values():  # most stand there more than once
+    distinct = {(op.insn, op.args): op for op in ops if op.insn in isa.insns}  # most stand there more than once
+    for op in distinct.values():
         control = isa.insns[op.insn].control
         if control[:1] == ("call",) and isa.abi.link:
             found.add(isa.slots[isa.abi.link])

@@ -47,7 +47,7 @@ class Kernel:
     def improvable(self) -> bool:
         """Whether `--search` may better it: it was asked to be fast, and its size has not been searched."""
         spec, what = self.spec, self.spec.contract
-        if spec.goal not in TIMES or spec.max_bytes is not None or spec.max_stack is not None or spec.parameters:
+        if spec.goal not in TIMES or spec.limited or spec.parameters:
             return False
         known = [name for name, _ in answers.known(what.isa, what.op, spec.bits, spec.core)]
         if spec.method == "auto":
@@ -203,16 +203,18 @@ def tried(spec: Spec, rows: Iterable[tuple[str, answers.Row]]) -> tuple[list[Com
         except UserError as error:
             failures.append(error)
     found: list[Compiled] = []
+    fitting = 0
     able = [each for each in plans if idioms(isa).forms(each[1], spec.core)] or plans  # or else it is said why not
     few = spec.limited and spec.method == "auto"  # the best come first, and it is not known whether they fit
     for least, made, row in able if few else sorted(able, key=lambda each: (each[0], not each[1].branches)):
-        if few and sum(fits(spec, each) for each in found) >= FEW:
+        if fitting >= FEW:
             break
         if found and (least > worthwhile(spec, found) or beaten(spec, row, found, least)):
             continue
         try:
             goal = str(row.get(answers.GOAL, spec.goal))
             found.append(compile_plan(made, isa, goal, spec.core, spec.reserve, alone=what.alone, wiped=what.wiped))
+            fitting += few and fits(spec, found[-1])  # which of loops takes a run to see
         except UserError as error:
             failures.append(error)
     return found, failures

@@ -24,7 +24,7 @@ def searched(asked: Spec, limit: float) -> Spec:
     """
     if not 0 < limit < math.inf:
         raise UserError(f"--search is a number of seconds above 0, not {limit:g}")
-    if asked.goal not in TIMES or asked.max_bytes is not None or asked.max_stack is not None:
+    if asked.goal not in TIMES or asked.limited:
         raise UserError(f"--search is for --goal {' or '.join(TIMES)}, without limits")
     if asked.parameters:
         raise UserError("--search finds parameters itself; leave out -p")

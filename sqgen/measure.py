@@ -19,9 +19,12 @@ if TYPE_CHECKING:
 
 def price(compiled: Compiled, core: Core) -> Price:
     """Cycles of a call and of its body: what a run takes, which loops alone have to be run for."""
-    isa, plan = compiled.isa, compiled.plan
-    path = _path(compiled.image, Contract(plan.op, plan.limbs, isa, compiled.alone), core)
-    return timing.price(isa, core, compiled.image, path)
+    return timing.price(compiled.isa, core, compiled.image, _path(compiled.image, _contract(compiled), core))
+
+
+def _contract(compiled: Compiled) -> Contract:
+    """What runs of the code are made by."""
+    return Contract(compiled.plan.op, compiled.plan.limbs, compiled.isa, compiled.alone)
 
 
 @functools.lru_cache(maxsize=16)  # of the few that a request chooses among, some are asked for more than once
@@ -70,15 +73,20 @@ def stack(compiled: Compiled, core: Core) -> int:
 def deepest(compiled: Compiled, core: Core) -> int:
     """The same, whatever the code: what a run takes, looked at where it writes; a stack pointer may be half written
     between."""
-    isa = compiled.isa
-    run = interpret.Run(Contract(compiled.plan.op, compiled.plan.limbs, isa, compiled.alone), core)
+    return _deepest(compiled.image, _contract(compiled), core)
+
+
+@functools.lru_cache(maxsize=16)
+def _deepest(image: bytes, contract: Contract, core: Core) -> int:
+    """The same of bytes."""
+    run = interpret.Run(contract, core)
     machine = run.machine
     run.start((0,) * (len(run.places) - 1))
     top = lowest = machine.wide(machine.stack)
     position: int | None = 0
     while position is not None:
-        insn = decode(isa, compiled.image, position).insn
-        position = machine.step(compiled.image, position)
+        insn = decode(contract.isa, image, position).insn
+        position = machine.step(image, position)
         if insn.kind == "store" or insn.control[:1] == ("call",):
             lowest = min(lowest, machine.wide(machine.stack))
     return top - lowest

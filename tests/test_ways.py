@@ -16,7 +16,7 @@ from sqgen.code import Builder, Code, CodeError, Function, Memory, Op, Virtual
 from sqgen.encode import Instr, assemble, disassemble
 from sqgen.forked import Ways, best_places
 from sqgen.idioms import idioms
-from sqgen.kernel import Kernel, candidates, make
+from sqgen.kernel import Kernel, candidates, make, tried
 from sqgen.lemmas import Lemmas
 from sqgen.placing import Task
 from sqgen.prove import prove
@@ -232,6 +232,17 @@ def test_what_is_there_before_both_ways_and_after_them_is_not_moved_in_one_of_th
         last = dict(enumerate(placed.where)) | {stay: to for at, stay, to in placed.moves if at <= fork.end}
         for new, old in fork.lasting.items():
             assert last[new] == last[old]
+
+
+def test_where_nothing_is_called_branches_everywhere_are_not_tried_as_well() -> None:
+    made = {}
+    for bits in (128, 264):
+        row = answers.best(answers.rows(avr(), "karatsuba", "mul", bits))
+        forms = attempts.branching({key: value for key, value in row.items() if key != answers.BRANCHING})
+        found, _ = tried(spec("avr", bits, op="mul", allow_branches=True), [("karatsuba", form) for form in forms])
+        made[bits] = {dict(each.plan.parameters).get("signs") for each in found}
+    assert made[128] == {"branched"}
+    assert made[264] == {"branched", "everywhere"}
 
 
 def test_code_that_branches_is_made_in_the_form_that_its_answer_says() -> None:
