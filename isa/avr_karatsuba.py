@@ -2,7 +2,8 @@
 
 A loop does a group of limbs in each turn.  Between two groups of a carry chain its carry waits in a register, as a mask
 made by SBC p, p and taken back by LSR p.  A chain's first limb is loaded before its carry is taken back, since moving a
-pointer destroys it; the loads after it reach by displacement.
+pointer destroys it; the loads after it reach by displacement.  A chain that has a loop to itself leaves its carry in
+the flag: loads, stores, MOV, EOR, DEC and branches keep it.
 
 Sources: research/avr_kernels.md, patterns 8 and 13.
 """
@@ -12,15 +13,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from sqgen.code import Builder, Flag, Memory, Virtual
-from sqgen.plan import Difference
+from sqgen.code import ANY_FLAGS, Builder, Flag, Memory, Virtual
+from sqgen.plan import Difference, Slice
 
 from .avr_leaf import store
-from .avr_registers import HIGH, LOW
+from .avr_registers import LOW
 from .avr_runs import clear
 
 GROUP = 8  # limbs at a time
 COUNTER = "r25"  # of a loop
+CARRY = ANY_FLAGS[0]  # as it is
+SHORTER = 2  # so many times fewer limbs in a turn where its carry stays in the flag
 NEAR = 4  # limbs in a turn that a branch reaches over
 
 Source = Callable[[int], Virtual | None]  # a limb by its index, in a register; None for zero
@@ -115,6 +118,22 @@ class Loop:
             build.mark("label", end)
         self.point(starts, count)
 
+    def carrying(self, source: Buffer, into: Slice, step: Callable[[Virtual, int], None]) -> None:
+        """step(limb, index) for all limbs of a source, which are stored then, in turns of few limbs.  The carry is none
+        at first; what a limb leaves in its flag the next one finds there, for nothing else in a turn changes it."""
+        build, starts = self.build, {source.base: source.first, into.name: into.first}
+
+        def turn(group: range) -> None:
+            for index in group:
+                (limb,) = limbs_of(source, [index])
+                step(limb, index)
+                store(build, into.first + index, [limb], into.name)
+
+        for base in self.walks.values():
+            build.mark("walk", Memory(base, starts[base]))
+        build.emit("clc")
+        replace(self, group=max(1, self.group // SHORTER)).over(source.count, starts, turn)
+
     def point(self, starts: Mapping[str, int], further: int) -> None:
         for pointer, base in self.walks.items():
             self.build.mark("point", pointer, Memory(base, starts[base] + further))
@@ -192,27 +211,20 @@ def negate(build: Builder, limbs: Sequence[Virtual], mask: Virtual, chain: Chain
 
 def looped_difference(loop: Loop, step: Difference) -> Virtual:
     """|low - high| of an operand's halves, stored where the step says and negated there; its sign as a mask."""
-    build, half = loop.build, step.into.count
+    build = loop.build
     low, high, into = (Buffer(build, part.name, part.first, part.count) for part in (step.left, step.right, step.into))
-    chain = loop.chain("borrow", HIGH)
+    sign = build.limb("sign")
 
-    def subtract(group: range) -> None:
-        limbs = limbs_of(low, group)
-        chain.run(limbs, high, group, [high])
-        chain.park()
-        store(build, step.into.first + group.start, limbs)
+    def subtract(limb: Virtual, index: int) -> None:
+        (subtrahend,) = limbs_of(high, [index])
+        build.emit("sbc", limb, subtrahend, takes=CARRY)
 
-    loop.keeping(chain.mask).over(half, {part.name: part.first for part in (step.left, step.into)}, subtract)
-    sign = chain.mask
-    assert sign
-    negation = loop.chain("borrow", HIGH)
+    def negate_limb(limb: Virtual, index: int) -> None:
+        build.emit("eor", limb, sign)
+        build.emit("sbc", limb, sign, takes=CARRY)
 
-    def negate_group(group: range) -> None:
-        limbs = limbs_of(into, group)
-        negate(build, limbs, sign, negation, group)
-        negation.park()
-        store(build, step.into.first + group.start, limbs)
-
-    walking = loop.walking(step.into.name).keeping(sign, negation.mask)
-    walking.over(half, {step.into.name: step.into.first}, negate_group)
+    loop.carrying(low, step.into, subtract)
+    build.emit("sbc", sign, sign, takes=CARRY, fresh=True)
+    walking = loop.walking(step.into.name).keeping(sign)
+    walking.carrying(into, step.into, negate_limb)
     return sign

@@ -66,6 +66,7 @@ class Leaf:
         self.running = (self.sum, self.limbs)  # where the sum waits while another is formed apart
         self.caught: dict[int, Virtual] = {}  # carries that wait, by column
         self.top = 2 * plan.limbs - 1
+        self.highest: list[Virtual] = []  # limbs of the product that are stored last, which are in registers too
         self.zero = zero or clear(build, "zero")
         self.begin = begin
         self.runs, self.squares = Runs(self), Squares(self)
@@ -82,8 +83,10 @@ class Leaf:
             case Block(title):
                 self.build.heading(title)
             case Product():
+                self.highest = []
                 self.product(step)
             case Run(cells):
+                self.highest = []
                 self.runs.run(cells, self.following(rest))
             case Strip(first, last):
                 self.build.mark("need", reads=[limb for limb in self.right[first:last] if limb.home])
@@ -249,7 +252,9 @@ class Leaf:
     def store(self, columns: Sequence[int]) -> None:
         """The lowest limbs leave the sum."""
         if columns:
-            self.out(columns[0], [self.limbs.pop(column, self.zero) for column in columns])
+            limbs = [self.limbs.pop(column, self.zero) for column in columns]
+            self.highest += limbs
+            self.out(columns[0], limbs)
         for column in columns:
             self.sum.drop(column)
 

@@ -72,7 +72,7 @@ class Level:
         given: Mapping[str, int],
     ) -> None:
         self.build, self.plan, self.called, self.given = build, plan, called, given
-        self.registers = len(pool)
+        self.pool = list(pool)
         self.walks = pointers(plan)
         (self.last,) = (step for step in plan.steps if isinstance(step, Recombine))
         self.turn = self.last.turn if whole_turns(self.last, plan) else 0  # limbs in a turn of the loops, if any
@@ -140,17 +140,27 @@ class Level:
         if pointer != "Y":
             build.emit("movw", POINTERS["Y"][0], POINTERS[pointer][0])
             build.mark("point", "Y", Memory(step.left.name, 0))
-            build.mark("release", *POINTERS[pointer])
-            self.registers += 2
+            self.lend(pointer)
         in_r1 = not self.sign and not self.plan.limbs % 2  # which no loop leaves to a sign
         sign: Virtual | str = HIGH if in_r1 else build.limb("borrow")
         if self.turn and step.into.count > FEW * self.turn:
             sign = looped_difference(self.loop({"Y": step.left.name, "Z": "r"}), step)
         else:
-            difference(build, step, self.registers - (not in_r1) - isinstance(self.sign, Virtual), sign)
+            difference(build, step, len(self.pool) - (not in_r1) - isinstance(self.sign, Virtual), sign)
         if self.sign:
             build.emit("eor", sign, self.sign, comment="all ones if M is to be added")
         self.sign = sign
+
+    def lend(self, pointer: str) -> None:
+        """Limbs may have a pointer's registers from here on."""
+        self.build.mark("release", *POINTERS[pointer])
+        self.pool += POINTERS[pointer]
+
+    def take(self, pointer: str) -> None:
+        """They may not, if they might."""
+        if POINTERS[pointer][0] in self.pool:
+            self.build.mark("retake", *POINTERS[pointer])
+            self.pool = [register for register in self.pool if register not in POINTERS[pointer]]
 
     # ---- calls ----------------------------------------------------------------------------------------------------
 
@@ -200,6 +210,10 @@ class Level:
             build.raw(moves(wanted[base], slices[base].first))
         label = self.called(step.plan)
         if not self.turn:
+            if reached(self.last.half):
+                self.lend("Y")
+            if self.kept:  # the limbs that the function leaves in registers must not take its pointer's
+                self.take(self.kept[0][0])
             count = self.given[label.name]
             self.upper = {
                 self.last.half - count + i: build.limb(f"b{i}", place=meeting(label.name, "give", i))
@@ -228,6 +242,8 @@ class Level:
             known, self.at = self.kept.popleft()
             if known != "Z":
                 build.emit("movw", POINTERS["Z"][0], POINTERS[known][0])
+                if not self.turn:
+                    self.lend(known)
         else:
             self.pop("Z")
         if self.turn:
@@ -236,10 +252,7 @@ class Level:
         elif not reached(step.half):
             build.emit("movw", POINTERS["Y"][0], POINTERS["Z"][0])
             build.raw(moves("Y", -self.at))
-        lent: Sequence[str] = POINTERS["Y"]
-        if reached(step.half) and not self.turn:
-            build.mark("release", *lent)
-            self.registers, lent = self.registers + len(lent), ()
+        lent: Sequence[str] = () if reached(step.half) and not self.turn else POINTERS["Y"]
         sign: Virtual | None = None
         if step.signs:
             sign = build.limb("sign")
@@ -275,6 +288,6 @@ class Level:
         if not reached(step.half):
             build.mark("point", "Y", Memory(SECOND, 0))
         halves = (step.half, self.plan.limbs - step.half)
-        last = Unrolled(build, halves, self.registers, sign=sign, added=added, lent=lent, upper=self.upper, above=above)
+        last = Unrolled(build, halves, len(self.pool), sign=sign, added=added, lent=lent, upper=self.upper, above=above)
         last.all_steps()
         return last

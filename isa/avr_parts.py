@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from sqgen.allocate import meeting
-from sqgen.code import Builder, Code, Function, Label, Memory, Virtual
+from sqgen.code import Builder, Code, Function, Label, Memory, Op, Virtual
 from sqgen.errors import UserError
 from sqgen.plan import Block, Difference, Load, Part, Plan, Recombine, Slice
 from sqgen.table import Isa
@@ -49,7 +49,8 @@ class Module:
             low, _ = arguments["a" if plan.op == "sqr" and base == "b" else base]
             build.emit("movw", POINTERS[pointer][0], low)
         self.body(build, plan)
-        build.emit("eor", HIGH, HIGH, comment="r1 is zero on return")
+        if not cleared(build.ops):
+            build.emit("eor", HIGH, HIGH, comment="r1 is zero on return")
         return Code((self.function("", build, plan), *self.in_reach()))
 
     def in_reach(self) -> list[Function]:
@@ -75,7 +76,9 @@ class Module:
         if not parts:
             for base in plan.operands:
                 build.mark("lend", base, *POINTERS[pointers(plan)[base]])
-            Leaf(plan, build, *operands(build, plan)).all_steps()
+            leaf = Leaf(plan, build, *operands(build, plan))
+            leaf.all_steps()
+            return leaf.highest
         elif not any(part.called for part in parts):
             for part in parts:
                 if any(isinstance(step, Load) for step in part.plan.steps):
@@ -140,6 +143,12 @@ class Module:
             registers = pool(self.isa, {pointer: pointer for pointer in kept})
             self.functions.append(Function(self.names[key].name, tuple(build.ops), registers))
         return self.names[key]
+
+
+def cleared(ops: Sequence[Op]) -> bool:
+    """Whether r1 is zero at the end because the last operation that names it, or may write it, clears it."""
+    last = next((op for op in reversed(ops) if op.insn in ("mul", "rcall") or HIGH in op.args[:1]), None)
+    return last is not None and last.insn == "eor" and last.args == (HIGH, HIGH)
 
 
 class InPlace:

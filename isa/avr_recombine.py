@@ -13,8 +13,9 @@ Source: research/avr_kernels.md, pattern 14.
 from __future__ import annotations
 
 from sqgen.code import Virtual
+from sqgen.plan import Slice
 
-from .avr_karatsuba import Buffer, Chain, Loop, limbs_of, next_of_m, signed
+from .avr_karatsuba import CARRY, Buffer, Chain, Loop, limbs_of, next_of_m
 from .avr_leaf import store
 from .avr_registers import HIGH
 from .avr_runs import as_mask, clear
@@ -95,14 +96,12 @@ class Recombination:
 
     def rise(self, top: Virtual, sign: Virtual) -> None:
         """What was carried out goes through D.  It never is below zero, but the proof need not know that."""
-        rise = self.loop.chain("rise", HIGH)
-        first, addends = 3 * self.half, signed(top, sign)
+        build, above = self.build, Slice("r", 3 * self.half, self.half)
 
-        def turn_rises(group: range) -> None:
-            limbs = limbs_of(Buffer(self.build, "r", first, len(group) + group.start), group)
-            rise.run(limbs, addends, group)
-            rise.park()
-            store(self.build, first + group.start, limbs)
-            self.build.emit("mov", top, sign)
+        def add(limb: Virtual, index: int) -> None:
+            """The sign is added from the second limb on."""
+            build.emit("adc", limb, sign if index else top, takes=CARRY)
+            if not index:
+                build.emit("mov", top, sign)
 
-        self.loop.keeping(top, sign, rise.mask).over(self.half, {"r": first}, turn_rises)
+        self.loop.keeping(top, sign).carrying(Buffer(build, "r", above.first, above.count), above, add)

@@ -22,6 +22,7 @@ from sqgen.errors import Exit, UserError
 from sqgen.kernel import make
 from sqgen.oracles import OracleMissing
 from sqgen.plan import Difference, Part, Plan, Recombine, Slice, Step
+from sqgen.prove import prove
 from sqgen.public import public
 from sqgen.residence import PressureError
 from sqgen.spec import spec
@@ -244,6 +245,36 @@ def test_a_small_square_is_not_much_slower_than_the_fastest_public_one(bits: int
     """Which takes 4608 and 6934 bytes."""
     fastest = next(other for other in public(avr(), "sqr") if other.bits == bits)
     assert cycles(bits=bits, most=most) <= times * fastest.cycles
+
+
+@pytest.mark.parametrize(("most", "fewer"), [(2200, 3000), (1300, 3700)])
+def test_a_small_square_of_256_bits_takes_fewer_cycles_than_was_aimed_at(most: int, fewer: int) -> None:
+    assert cycles(bits=256, most=most) < fewer
+
+
+def test_what_a_leaf_stores_last_is_not_loaded_again() -> None:
+    made = code(("sqr", "karatsuba-squaring", 256, CALLED))
+    half = made.plan.limbs // 2
+    (there,) = (len(op.args) for each in made.code.functions for op in each.ops if op.insn == "give")
+    assert there > 2, "more than the last product"
+    names = [line.instr.insn.name for line in made.lines]
+    end = len(names) - names[::-1].index("pop")  # of the entry, which comes last but for its functions
+    behind = names[max(index for index, name in enumerate(names[:end]) if name == "rcall") : end]
+    assert behind.count("ldd_z") == 4 * half - there
+
+
+@pytest.mark.parametrize("form", CALLING, ids=str)
+def test_r1_is_cleared_at_the_end_only_where_it_need_be(form: Form) -> None:
+    """The last time that it is cleared is of use: without that the proof refuses the kernel."""
+    made = code(form)
+    what = spec("avr", form[2], op=form[0])
+    entry = list(itertools.takewhile(lambda line: line.instr.insn.name != "ret", made.lines))
+    ends = list(itertools.accumulate(line.instr.insn.size for line in entry))
+    cleared = (line.instr.insn.name == "eor" and line.instr.operands == ("r1", "r1") for line in entry)
+    *_, end = itertools.compress(ends, cleared)
+    assert prove(made.image, what.contract, what.core).proved
+    without = made.image[: end - 2] + bytes(2) + made.image[end:]  # NOP
+    assert not prove(without, what.contract, what.core).proved
 
 
 # ---- the cover check ------------------------------------------------------------------------------------------------
