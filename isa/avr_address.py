@@ -246,7 +246,7 @@ class _Walker:
         short = {"load": "ld", "store": "st"}[op.insn]
         limb = str(op.args[0])
         if self.pointer == "X":
-            step = bool(self.upcoming) and self.upcoming[0] == offset + 1
+            step = (self.upcoming[0] if self.upcoming else self.end) == offset + 1
             self.at += step
             moves.append(Op(f"{short}_x{'p' if step else ''}", (limb,)))
         elif offset == self.at and self.leaves_behind():

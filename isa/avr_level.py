@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 from sqgen.allocate import meeting
 from sqgen.code import Builder, Label, Memory, Virtual
@@ -17,9 +18,10 @@ from sqgen.plan import Block, Difference, Part, Plan, Recombine, Slice
 from .avr_address import moves, reserve, stack_pointer_to
 from .avr_arms import in_arms
 from .avr_karatsuba import Loop, looped_difference
+from .avr_leaf import store
 from .avr_recombine import Recombination
 from .avr_registers import HIGH, LOW, POINTERS, pointers
-from .avr_unrolled import REACHED, SECOND, ZERO, Unrolled, difference, reached
+from .avr_unrolled import LOAD, REACHED, SECOND, STORE, ZERO, Unrolled, difference, most_upper, reached
 from .avr_writer import looped
 
 
@@ -28,7 +30,14 @@ def whole_turns(step: Recombine, plan: Plan) -> bool:
     return bool(step.turn) and plan.limbs % (2 * step.turn) == 0
 
 
-def left(plan: Plan) -> int | None:
+class Given(NamedTuple):
+    """The highest limbs of its product that a function leaves in registers: how many, and whether they are `stored`."""
+
+    limbs: int
+    stored: bool
+
+
+def left(plan: Plan, given: Given) -> int | None:
     """The limb of the result at which a function that forms a plan leaves its pointer, None if that is not settled."""
     if looped(plan):
         return None
@@ -36,12 +45,13 @@ def left(plan: Plan) -> int | None:
     if any(part.called for part in plan.parts()):
         return 2 * last.half if last and last.half <= REACHED and not whole_turns(last, plan) else None
     if pointers(plan)["r"] == "X":
-        return 2 * plan.limbs - 1
+        return 2 * plan.limbs - (1 if given.stored else given.limbs)
     return 0 if 2 * plan.limbs <= REACHED else None
 
 
 FEW = 4  # turns of a loop that are better written out
 LATER = 2  # calls after M's
+ALL_STORED = Given(0, stored=True)
 
 
 def load_pointer(build: Builder, pointer: str, slot: int, first: int) -> None:
@@ -59,8 +69,9 @@ def load_pointer(build: Builder, pointer: str, slot: int, first: int) -> None:
 class Level:
     """The steps of a plan: differences, three calls, and the last one.
 
-    `pool` are the registers for limbs beside the pointers, `called` gives the function that forms a part; as many of
-    the highest limbs of its product as `given` says are left in registers too.
+    `pool` are the registers for limbs beside the pointers, `called` the function that forms a part, which need not
+    store all of it, and `given`, by its name, what it leaves in registers.  What it has not stored of M and H is stored
+    here; of L it is what the last step needs next.
     """
 
     def __init__(
@@ -68,13 +79,14 @@ class Level:
         build: Builder,
         plan: Plan,
         pool: Sequence[str],
-        called: Callable[[Plan], Label],
-        given: Mapping[str, int],
+        called: Callable[[Plan, bool], Label],
+        given: Mapping[str, Given],
     ) -> None:
         self.build, self.plan, self.called, self.given = build, plan, called, given
         self.pool = list(pool)
         self.walks = pointers(plan)
         (self.last,) = (step for step in plan.steps if isinstance(step, Recombine))
+        self.halves = (self.last.half, plan.limbs - self.last.half)
         self.turn = self.last.turn if whole_turns(self.last, plan) else 0  # limbs in a turn of the loops, if any
         self.above_m: list[str] = []  # what lies on M, byte by byte
         self.kept: deque[tuple[str, int]] = deque()  # where calls to come leave the result's pointer
@@ -120,7 +132,7 @@ class Level:
         found = [
             (pointers(part.plan)["r"], part.into.first + at)
             for part in self.plan.parts()
-            if part.into.name == "r" and (at := left(part.plan)) is not None
+            if part.into.name == "r" and (at := left(part.plan, ALL_STORED)) is not None
         ]
         return found if len(found) == LATER else []
 
@@ -181,7 +193,7 @@ class Level:
             build.raw(moves(pointer, operands[pointer]))
         build.raw(stack_pointer_to(wanted["r"]))
         build.raw(moves(wanted["r"], len(self.above_m) + 1))
-        build.mark("rcall", self.called(step.plan))
+        self.call(step)
 
     def call_second(self, step: Part) -> None:
         """H.  The result's pointer is popped if the parts leave it where it can be used again."""
@@ -194,7 +206,7 @@ class Level:
             slices[wanted["r"]] = step.into
         build.raw(stack_pointer_to("Y"))
         self.load_pointers(slices)
-        build.mark("rcall", self.called(step.plan))
+        self.call(step)
 
     def call_third(self, step: Part) -> None:
         """L.  The operands' pointers are popped."""
@@ -208,18 +220,45 @@ class Level:
         for base in reversed([base for base in self.walks if base in slices]):
             self.pop(wanted[base])
             build.raw(moves(wanted[base], slices[base].first))
-        label = self.called(step.plan)
-        if not self.turn:
-            if reached(self.last.half):
-                self.lend("Y")
-            if self.kept:  # the limbs that the function leaves in registers must not take its pointer's
-                self.take(self.kept[0][0])
-            count = self.given[label.name]
-            self.upper = {
-                self.last.half - count + i: build.limb(f"b{i}", place=meeting(label.name, "give", i))
-                for i in range(count)
-            }
-        build.mark("rcall", label, *self.upper.values(), writes=tuple(self.upper.values()))
+        if reached(self.last.half) and not self.turn:
+            self.lend("Y")
+        self.upper = self.call(step, last=True)
+
+    def call(self, step: Part, *, last: bool = False) -> dict[int, Virtual]:
+        """Form a part.  What its function has not stored is stored here, but for limbs of the `last` one that stay in
+        registers: these, by their indices in its upper half."""
+        build, pointer = self.build, pointers(step.plan)["r"]
+        label = self.called(step.plan, self.turn > 0)
+        if self.turn:
+            build.mark("rcall", label)
+            return {}
+        given, half = self.given[label.name], step.plan.limbs
+        limbs = [build.limb(f"{step.into.name}{i}", place=meeting(label.name, "give", i)) for i in range(given.limbs)]
+        others = [register for each in POINTERS if each != pointer for register in POINTERS[each]]
+        build.mark("release", *others)  # where limbs may be left, but not in the pointer that is needed next
+        known = POINTERS[pointer][0] in self.pool
+        self.take(pointer)
+        build.mark("rcall", label, *limbs, writes=limbs)
+        stay = self.staying(given) if last else 0
+        at, end = left(step.plan, given), left(step.plan, Given(stay, stored=given.stored or not stay))
+        if not given.stored and at is not None and end is not None:
+            base, first = step.into.name, step.into.first
+            build.mark("point", pointer, Memory(base, first + at))
+            store(build, first + 2 * half - len(limbs), limbs[: len(limbs) - stay], base)
+            build.mark("walk", Memory(base, first + end))
+        build.mark("retake", *(register for register in others if register not in self.pool))
+        if last and self.kept and end is not None:
+            self.kept[0] = (pointer, end)
+        elif known:
+            self.lend(pointer)
+        return dict(enumerate(limbs[len(limbs) - stay :], half - stay))
+
+    def staying(self, given: Given) -> int:
+        """How many of the limbs of L that its function leaves in registers stay there."""
+        masked = bool(self.last.signs) and not self.last.branched
+        saved = LOAD if given.stored else LOAD + STORE
+        there = min(given.limbs, self.last.half)
+        return most_upper(self.halves, len(self.pool), there, masked=masked, saved=saved)
 
     def take_over(self, pointer: str, limb: int) -> None:
         """Let a register point at a limb of the result, from where the last call left its pointer."""
@@ -287,7 +326,7 @@ class Level:
             return None
         if not reached(step.half):
             build.mark("point", "Y", Memory(SECOND, 0))
-        halves = (step.half, self.plan.limbs - step.half)
-        last = Unrolled(build, halves, len(self.pool), sign=sign, added=added, lent=lent, upper=self.upper, above=above)
+        free, upper = len(self.pool), self.upper
+        last = Unrolled(build, self.halves, free, sign=sign, added=added, lent=lent, upper=upper, above=above)
         last.all_steps()
         return last

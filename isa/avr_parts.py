@@ -20,7 +20,7 @@ from .avr_address import stack_pointer_to
 from .avr_arms import InArms
 from .avr_karatsuba import COUNTER, Buffer, Source, limbs_of, resident_difference
 from .avr_leaf import Leaf, operands, store
-from .avr_level import Level, left, load_pointer
+from .avr_level import ALL_STORED, Given, Level, left, load_pointer
 from .avr_middle import in_place
 from .avr_nested import FRAME, nested
 from .avr_registers import HIGH, POINTERS, pointers, pool
@@ -39,7 +39,7 @@ class Module:
         self.isa, self.reserve = isa, reserve
         self.functions: list[Function] = []
         self.names: dict[tuple[object, ...], Label] = {}
-        self.given: dict[str, int] = {}  # how many limbs a function leaves in registers
+        self.given: dict[str, Given] = {}  # what a function leaves in registers
 
     def code(self, plan: Plan) -> Code:
         """Entry: pointers from the argument registers; at the end r1 is zero."""
@@ -107,26 +107,39 @@ class Module:
             Calling(self, build, plan).all_steps()
         return ()
 
-    def called(self, plan: Plan) -> Label:
-        """The function that forms a part."""
-        if plan.key not in self.names:
-            self.names[plan.key] = Label(f"{plan.op}{plan.limbs * self.isa.limb_bits}")
-            if looped(plan):
-                self.given[self.names[plan.key].name] = 0
-                ops = tuple(avr_rows.called(plan, self.isa, self.reserve))
-                self.functions.append(Function(self.names[plan.key].name, ops, ()))
-                return self.names[plan.key]
-            build = Builder(self.isa)
-            given = self.body(build, plan)
-            self.given[self.names[plan.key].name] = len(given)
-            end = left(plan)
-            if end is not None:
-                build.mark("walk", Memory("r", end))
-            if given:
-                build.mark("give", *given, reads=given)
-            build.emit("ret")
-            self.functions.append(self.function(self.names[plan.key].name, build, plan))
-        return self.names[plan.key]
+    def called(self, plan: Plan, stored: bool = True) -> Label:
+        """The function that forms a part; where not all need be `stored`, it leaves limbs in registers alone, if one
+        knows then where its pointer is."""
+        stored = stored or left(plan, ALL_STORED) is None
+        key = (*plan.key, stored)
+        if key not in self.names:
+            label = self.names[key] = Label(f"{plan.op}{plan.limbs * self.isa.limb_bits}")
+            self.functions.append(self.looped(plan, label) if looped(plan) else self.written(plan, label, stored))
+        return self.names[key]
+
+    def looped(self, plan: Plan, label: Label) -> Function:
+        """A function that is a loop."""
+        self.given[label.name] = ALL_STORED
+        return Function(label.name, tuple(avr_rows.called(plan, self.isa, self.reserve)), ())
+
+    def written(self, plan: Plan, label: Label, stored: bool) -> Function:
+        """A function that is written out."""
+        build = Builder(self.isa)
+        limbs = self.body(build, plan)
+        given = self.given[label.name] = Given(len(limbs), stored or not limbs)
+        if not given.stored:  # they stay where they are instead, whichever way the code goes
+            last = {op.args: op.args[0] for op in build.ops if op.insn == "store"}
+            places = {limb: args for args, limb in last.items()}
+            for index, op in enumerate(build.ops):
+                if op.insn == "store" and op.args[0] in limbs and op.args == places[op.args[0]]:
+                    build.ops[index] = Op("own", op.args[:1], op.reads, heading=op.heading)
+        end = left(plan, given)
+        if end is not None:
+            build.mark("walk", Memory("r", end))
+        if limbs:
+            build.mark("give", *limbs, reads=limbs)
+        build.emit("ret")
+        return self.function(label.name, build, plan)
 
     def shared(self, plan: Plan, kept: Sequence[str]) -> Label:
         """The function on registers that forms a part's product; it does not touch the pointers `kept`."""

@@ -34,7 +34,7 @@ SECOND = "second"  # the result too, by a pointer of its own
 REACHED = 64  # limbs that a pointer reaches without being moved
 SUM, MORE, LESS = 0, 1, 2  # chains: B + C and later W's carry, what else is added, M
 ASIDE = 6  # cycles that a limb of W and of D cost more where they find no register
-LOAD = 2  # cycles
+LOAD = STORE = 2  # cycles
 TURN = {True: 1, False: 3}  # of chains that take turns, for each group, by whether one pointer reaches B and C
 GROUP = {True: 4, False: 14}  # of a group more with limbs that are put aside
 
@@ -77,6 +77,26 @@ def room(half: int, registers: int) -> tuple[int, int]:
         ((max(0, half - registers + size), size) for size in sizes),
         key=lambda way: ASIDE * way[0] + turn * half // way[1],
     )
+
+
+def spare(halves: tuple[int, int]) -> bool:
+    """Whether no zero is needed while A is added: its register is free for a limb then."""
+    half, rest = halves
+    return 2 * rest >= half
+
+
+def budget(halves: tuple[int, int], registers: int, *, masked: bool) -> tuple[int, int, int]:
+    """(registers that limbs have beside the tape and a mask, limbs that find none for long, limbs done at a time)."""
+    free = registers - 1 - masked
+    return free, *room(halves[0], free + spare(halves))
+
+
+def most_upper(halves: tuple[int, int], registers: int, there: int, *, masked: bool, saved: int) -> int:
+    """How many of the limbs of B that are `there` in registers pay when they stay: so many cycles are `saved` for each,
+    but it takes a register while others are done in groups."""
+    free, aside, _ = budget(halves, registers, masked=masked)
+    more = GROUP[2 * halves[0] <= REACHED]
+    return max(range(min(there, free - 1) + 1), key=lambda count: saved * count + more * (-aside // (free - count)))
 
 
 def difference(build: Builder, step: Difference, registers: int, mask: Virtual | str) -> None:
@@ -156,25 +176,16 @@ class Unrolled:
         self.sign, self.lent, self.stored = sign, lent, stored
         self.second = "r" if reached(self.half) else SECOND
         self.names = {SUM: ADD, MORE: ADD, LESS: ADD if added else SUBTRACT}
-        self.free = registers - 1 - (sign is not None)  # beside the tape
-        self.spare = [HIGH] if 2 * self.rest >= self.half else []  # no zero is needed while A is added
-        self.aside, self.group = room(self.half, self.free + len(self.spare))
+        self.free, self.aside, self.group = budget(halves, registers, masked=sign is not None)
+        self.spare = [HIGH] if spare(halves) else []
         self.short = 2 * self.half <= REACHED  # one pointer reaches B and C, then C and D
-        self.upper = self.taken(upper)
+        self.upper = upper
         self.far = "r" if self.short else SECOND
         self.tape = Tape(build, MORE)
         self.begun: set[int] = set()  # chains
         self.lifted: Flag | None = None  # what W carries out, for D
         self.waiting: list[Virtual] = []  # W's upper limbs
         self.above = list(above) or [build.limb(f"r{at}", Memory(self.far, at)) for at in self.columns_above()]
-
-    def taken(self, upper: Mapping[int, Virtual]) -> dict[int, Virtual]:
-        """As many of these limbs as pay: each saves a load, but takes a register while others are done in groups."""
-        count = max(
-            range(min(len(upper), self.free - 1) + 1),
-            key=lambda count: LOAD * count + GROUP[self.short] * (-self.aside // (self.free - count)),
-        )
-        return {index: upper[index] for index in sorted(upper)[len(upper) - count :]}
 
     def highest(self) -> list[Virtual]:
         """The highest limbs of the result, as far as they are in registers at the end."""

@@ -19,6 +19,7 @@ from .cli_paper import paper
 from .cli_search import search
 from .cli_verify import verify
 from .errors import EXIT_MEANING, Exit, UserError
+from .garbage import uncollected
 from .options import branches_option, device_option, parameter_option, time_option
 from .options import cores as _cores
 from .options import goals as _goals
@@ -29,6 +30,7 @@ from .options import ops as _ops
 
 if TYPE_CHECKING:
     from .kernel import Kernel
+    from .spec import Spec
 
 F = TypeVar("F", bound=Callable[..., Any])
 DUMPS = ("plan", "code", "registers", "bytes")
@@ -170,7 +172,7 @@ def _make(options: dict[str, Any]) -> None:
     printed = [name for name in ("as_json", "as_assembly", "dump") if options[name]]
     if len(printed) > 1:
         raise UserError("--json, --stdout and --dump each want the output for themselves; give one of them")
-    from . import emit, files, kernel  # noqa: PLC0415
+    from . import emit  # noqa: PLC0415
     from .spec import spec  # noqa: PLC0415
     from .tables import isa as isa_of  # noqa: PLC0415
 
@@ -193,8 +195,17 @@ def _make(options: dict[str, Any]) -> None:
         from .longer import searched  # noqa: PLC0415
 
         asked = searched(asked, options["search"])
+    _deliver(asked, options)
+
+
+@uncollected()
+def _deliver(asked: Spec, options: dict[str, Any]) -> None:
+    """Make a kernel, write its files and print what is wanted."""
+    from . import emit, files, kernel  # noqa: PLC0415
+
     made = kernel.make(asked)
     written: list[Path] = []
+    printed = options["as_json"] or options["as_assembly"] or options["dump"]
     if not printed or options["out"]:
         written = files.write_all(options["out"] or Path("out"), emit.all_files(made, options["syntax"]))
     if options["as_json"]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 from collections import defaultdict, deque
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -146,7 +146,12 @@ class Eviction:
         """A fork: what is in a register is wanted there."""
         self.found.forks.append(Fork(index))
         self.used.update(dict.fromkeys(self.here, 2 * index))
-        self.forked = {name: copy.copy(getattr(self, name)) for name in FORKED} | {"opening": dict(self.found.opening)}
+        self.forked = {name: copy.copy(getattr(self, name)) for name in FORKED} | {"there": self.there()}
+
+    def there(self) -> Set[str]:
+        """Registers that are there now, or will be in time."""
+        gaps = self.found.gaps
+        return {each for each in self.found.opening if each not in gaps or gaps[each][-1][1] < NEVER}
 
     def begin_other(self, index: int) -> None:
         """The other way: all is as it was at the fork, and each variable where it was."""
@@ -156,7 +161,7 @@ class Eviction:
         for virtual in self.ended:
             self.used[virtual] = 2 * index - 1
             self.leave(virtual)
-        opening = self.forked.pop("opening")
+        there = self.forked.pop("there")
         for name, value in self.forked.items():
             setattr(self, name, value)
         self.uses = self.coming(index)
@@ -168,7 +173,7 @@ class Eviction:
             self.found.stays.append(Stay(virtual, 2 * index, 2 * index + 1))
             fork.twins[new] = number
             self.used[virtual] = 2 * index
-        for register in self.found.opening.keys() - opening.keys():
+        for register in self.there() - there:
             self.found.gaps.setdefault(register, []).append((2 * index, NEVER))
         self.growing = 2 * index
 

@@ -26,13 +26,12 @@ from typing import Literal, NamedTuple
 from .agreement import Agreement
 from .bus import Bus
 from .encode import Instr
-from .ending import blame, suspected
+from .ending import Wrong, blame, suspected
 from .held import Event, Place, Refused, Ways
 from .linear import ONE, ZERO, Form, combine
-from .products import digits_of, error, forms, is_product, operands, touched
+from .products import digits_of, error, forms, guesses, is_product, touched
 from .symbolic import State
 from .table import Isa
-from .tied import runs
 
 Group = tuple[str, ...]  # registers that hold an address together, low limb first
 STACK = "stack"
@@ -69,6 +68,8 @@ class Lemma:
     left: tuple[Place, ...]
     right: tuple[Place, ...]
     written: tuple[Place, ...]
+    spoiled: tuple[Place, ...]  # written, but not by limbs of the product
+    limbs: int  # of the product, whose highest may be in registers alone
     kept: frozenset[int]  # slots that hold what they held
     held: Mapping[int, Held]  # slots that hold something known
     moved: tuple[Moved, ...]
@@ -158,16 +159,14 @@ def lemma(
     where it may branch.  Raises Wrong."""
     assert state.given is not None
     read, written = touched(state, 0)
-    factors = operands(runs(read), len(written))
-    if not factors or len(runs(written)) > 1 or any(buffer == STACK for buffer, _ in (*read, *written)):
+    if any(buffer == STACK for buffer, _ in (*read, *written)):
         return None
-    left, right = (forms([state.given[place] for place in factor]) for factor in factors)
-    result = forms([state.memory[place] for place in written])
-    if not result:
-        return None
-    if refuted is None and not is_product(state, result, left, right, 0):
-        return None
-    if refuted and not agrees(state, result, left, right, refuted):
+    before_it = 1 + max((atom for form in initial if isinstance(form, dict) for atom in form), default=ONE)
+    for number, (factors, result, places) in enumerate(guesses(state, read, written, before_it, 0)):
+        left, right = (forms([state.given[place] for place in factor]) for factor in factors)
+        if shows(state, result, left, right, refuted, sure=not number and places == written):
+            break
+    else:
         return None
     kept = frozenset(slot for slot, value in enumerate(state.slots) if value is initial[slot] and value is not None)
     known = {frozenset(form.items()): at for at, form in enumerate(result) if form.keys() - {ONE}}
@@ -189,7 +188,9 @@ def lemma(
         state.lowest,
         tuple(factors[0]),
         tuple(factors[1]),
-        tuple(written),
+        tuple(places),
+        tuple(written[len(places) :]),
+        len(result),
         kept,
         held,
         addresses,
@@ -198,6 +199,27 @@ def lemma(
         state.bus,
         masked(state.contract.isa, initial),
     )
+
+
+def shows(
+    state: State,
+    result: Sequence[Form],
+    left: Sequence[Form],
+    right: Sequence[Form],
+    refuted: Callable[[], bool] | None,
+    *,
+    sure: bool,
+) -> bool:
+    """Whether the limbs of `result` make up left * right in the state's case; if it is not `sure` that they are meant,
+    what is found wrong with it says nothing.  Raises Wrong."""
+    if refuted is None:
+        return is_product(state, result, left, right, 0)
+    try:
+        return agrees(state, result, left, right, refuted)
+    except Wrong:
+        if sure:
+            raise
+        return False
 
 
 def agrees(
@@ -240,11 +262,7 @@ def together(found: Sequence[Lemma], cycles: Callable[[Sequence[int]], int]) -> 
         raise Refused(f"this function takes {times[0]} or {times[-1]} cycles, depending on a secret")
     if any((accesses(each), each.lowest) != (accesses(first), first.lowest) for each in others):
         raise Refused("what this function reads and writes depends on a secret")
-    if any(
-        (each.left, each.right, each.written, each.moved, each.before, each.after)
-        != (first.left, first.right, first.written, first.moved, first.before, first.after)
-        for each in others
-    ):
+    if any(leaves(each) != leaves(first) for each in others):
         return None
     return replace(
         first,
@@ -254,6 +272,12 @@ def together(found: Sequence[Lemma], cycles: Callable[[Sequence[int]], int]) -> 
         kept=frozenset.intersection(*(each.kept for each in found)),
         held={slot: held for slot, held in first.held.items() if all(each.held.get(slot) == held for each in others)},
     )
+
+
+def leaves(known: Lemma) -> tuple[object, ...]:
+    """What must be the same in all cases."""
+    product = known.left, known.right, known.written, known.spoiled, known.limbs
+    return *product, known.moved, known.before, known.after
 
 
 def accesses(known: Lemma) -> list[tuple[str, str, int]]:
@@ -296,15 +320,18 @@ def applied(state: State, known: Lemma, depth: int) -> bool:
         return there, distance // size + number
 
     events = [at_place(event, place) for event in known.events]
-    left, right, written = ([place(*each) for each in some] for some in (known.left, known.right, known.written))
+    left, right, written, spoiled = (
+        [place(*each) for each in some] for some in (known.left, known.right, known.written, known.spoiled)
+    )
     before = forms([state.cell(each) for each in left]), forms([state.cell(each) for each in right])
-    if not (all(before) and apart(known, place) and all(writable(state, each) for each in written)):
+    if not (all(before) and apart(known, place) and all(writable(state, each) for each in written + spoiled)):
         return False
     addresses = [(each.group, moved_from(state, known, each)) for each in known.moved]
-    digits = digits_of(state, *before, len(written))
+    digits = digits_of(state, *before, known.limbs)
     state.events += events
     state.left.update((event.number, None) for event in events if (event.kind, event.place) == ("write", STACK))
-    state.memory.update(zip(written, digits, strict=True))
+    state.memory.update(zip(written, digits, strict=False))
+    state.memory.update((each, unknown(state)) for each in spoiled)
     state.lowest = min(state.lowest, depth + known.lowest)
     registers(state, known, digits)
     for group, form in addresses:
@@ -360,4 +387,9 @@ def registers(state: State, known: Lemma, digits: Sequence[Form]) -> None:
             what, value = known.held[slot]
             state.slots[slot] = digits[value] if what == "limb" else state.constant(value)
         else:
-            state.slots[slot] = {state.atoms.new(0, state.limb_top()): 1}
+            state.slots[slot] = unknown(state)
+
+
+def unknown(state: State) -> Form:
+    """A limb of which nothing is known."""
+    return {state.atoms.new(0, state.limb_top()): 1}

@@ -72,7 +72,8 @@ class Task:
             {
                 number: index[register]
                 for number, register in arrivals(found, chosen or {}).items()
-                if found.opening.get(register, NEVER) <= found.stays[number].birth
+                if found.opening.get(register, NEVER) <= (stay := found.stays[number]).birth
+                and not beam.missing(stay.birth, stay.death, found.gaps.get(register, ()))
             },
         )
 

@@ -1,10 +1,10 @@
 """Products on the way: what a called function leaves in memory, as the digits of one product where it is one.
 
 When a function returns, the limbs it was the first to read are taken for operands, and those it wrote for their
-product.  That is a guess from outside on which nothing hangs: it is used only if the difference reduces to zero, just
-as at the end of the proof.  Then the limbs written *are* the digits of that product, and fresh atoms with that one
-relation take their place in memory.  What comes after sees a product of numbers and nothing of how it was formed, so
-that the forms of a caller do not grow with what its parts do.
+product, the highest of which it may leave in registers alone.  That is a guess from outside on which nothing hangs: it
+is used only if the difference reduces to zero, just as at the end of the proof.  Then these limbs *are* the digits of
+that product, and fresh atoms with that one relation take their place.  What comes after sees a product of numbers and
+nothing of how it was formed, so that the forms of a caller do not grow with what its parts do.
 
 No rule says what a function may do, for none is needed: the equation is between values, whoever computed them, wherever
 they came from.  What is shown of a function once, for all its callers, is `lemmas`.
@@ -12,7 +12,8 @@ they came from.  What is shown of a function once, for all its callers, is `lemm
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterator, Sequence, Set
 from math import gcd
 
 from .forms import Atoms
@@ -22,6 +23,7 @@ from .symbolic import State
 from .tied import runs
 
 SHORT = 6  # terms for each limb that a number may have to be taken for what it was computed from
+EARLY = 3  # ways to leave out early ones that may be no limbs of a product
 CHAIN = 4  # terms touched for each pair of limbs to see that the last carry of a conditional negation is the sign
 
 
@@ -53,33 +55,73 @@ def returned(state: State) -> None:
             replace(state, *found)
 
 
-Shown = tuple[list[Place], list[Form], list[Form]]  # places, and the factors whose product their limbs are
+Shown = tuple[list[Place], list[Form], list[Form], list[Form]]  # places, limbs from there on, and their two factors
+Guess = tuple[Sequence[list[Place]], list[Form], list[Place]]  # factors, limbs of their product, where the lowest are
 
 
 def shown(state: State, call: Call) -> Shown | None:
-    """What a function wrote, and what it read, if the former is the product of the latter; the count behind a turn of a
-    loop is no operand."""
+    """What a function wrote, and what it read, if the former is the product of the latter, maybe with limbs that it has
+    left in registers; the count behind a turn of a loop is no operand."""
     read, written = touched(state, call.events)
     read = [place for place in read if place != ("stack", call.depth - 1)]
-    factors = operands(runs(read), len(written))
-    if not factors or len(runs(written)) > 1:
-        return None
-    left, right = (forms([call.memory.get(place) for place in factor]) for factor in factors)
-    result = forms([state.memory[place] for place in written])
-    if left and right and result and is_product(state, result, left, right, call.atoms):
-        return written, left, right
+    for factors, result, places in guesses(state, read, written, call.atoms, call.relations):
+        left, right = (forms([call.memory.get(place) for place in factor]) for factor in factors)
+        if left and right and is_product(state, result, left, right, call.atoms):
+            return places, result, left, right
     return None
 
 
-def replace(state: State, written: Sequence[Place], left: Sequence[Form], right: Sequence[Form]) -> None:
-    """Let the limbs in these places be the digits of left * right, which they are."""
-    digits = digits_of(state, left, right, len(written))
-    cells = forms([state.memory[place] for place in written])
-    known = {frozenset(cell.items()): digit for cell, digit in zip(cells, digits, strict=True)}
-    for slot, held in enumerate(state.slots):  # limbs that are in registers too
+def guesses(state: State, read: Sequence[Place], written: list[Place], atoms: int, relations: int) -> Iterator[Guess]:
+    """What a function that began when there were so many atoms and relations may have multiplied: by what is in memory
+    alone, or with limbs in registers in the place of the highest, the earliest of which may be others.  What something
+    was computed from hardly is a limb of the result: where the highest one is such, it is looked at last."""
+    lowest, *others = runs(written)[:2] or [[]]
+    stored = forms([state.memory[place] for place in lowest])
+    if not stored or len({buffer for buffer, _ in written}) > 1:
+        return
+    alone = [(factors, stored, lowest) for factors in [operands(runs(read), len(stored))] if factors and not others]
+    later = itertools.islice(state.atoms.relation.values(), relations, None)
+    used = {atom for relation in later for atom in relation.form}
+    final = not others and latest(stored[-1]) not in used
+    yield from alone if final else ()
+    highest = unstored(state, stored, atoms, used)
+    written_to = written[-1][1] - written[0][1] + 1
+    for early in range(min(EARLY, len(highest))):
+        limbs = highest[early:]
+        for length in range(max(written_to, len(limbs)), len(stored) + len(limbs) + 1):
+            if factors := operands(runs(read), length):
+                there = length - len(limbs)
+                yield factors, stored[:there] + limbs, lowest[:there]
+    yield from () if final else alone
+
+
+def unstored(state: State, stored: Sequence[Form], atoms: int, used: Set[int]) -> list[Form]:
+    """Limbs in registers that may be a product's highest: digits of sums, from which nothing was computed, no part of
+    an address, and not stored.  In the order in which they came."""
+    isa, known = state.contract.isa, state.atoms
+    found: dict[int, Form] = {}
+    for name in isa.registers:
+        form = state.slots[isa.slots[name]]
+        if isinstance(form, dict) and form not in stored and not known.is_public(form):
+            found[latest(form)] = form
+    return [found[atom] for atom in sorted(found) if atom >= atoms and atom in known.relation and atom not in used]
+
+
+def latest(form: Form) -> int:
+    """The latest atom in a form."""
+    return max(form, default=ONE)
+
+
+def replace(
+    state: State, written: Sequence[Place], result: Sequence[Form], left: Sequence[Form], right: Sequence[Form]
+) -> None:
+    """Let the limbs of the result, in these places and in registers, be the digits of left * right, which they are."""
+    digits = digits_of(state, left, right, len(result))
+    known = {frozenset(limb.items()): digit for limb, digit in zip(result, digits, strict=True)}
+    for slot, held in enumerate(state.slots):
         if isinstance(held, dict) and held.keys() - {ONE}:
             state.slots[slot] = known.get(frozenset(held.items()), held)
-    state.memory.update(zip(written, digits, strict=True))
+    state.memory.update(zip(written, digits, strict=False))
 
 
 def digits_of(state: State, left: Sequence[Form], right: Sequence[Form], count: int) -> list[Form]:

@@ -8,13 +8,13 @@ operand, the result or the stack, no secret to reach a branch or an address, and
 
 from __future__ import annotations
 
-import gc
 import itertools
 from math import prod
 
 from .contract import Contract, Verdict
 from .ending import Ending, Wrong
 from .forms import TooMuch
+from .garbage import uncollected
 from .held import Return
 from .lemmas import Lemmas, rounds
 from .linear import Form
@@ -39,9 +39,7 @@ def prove(image: bytes, contract: Contract, core: Core, entry: int = 0, *, branc
 
     `branches`: the path may depend on secrets, as long as its cycles on the core and what it accesses do not.
     """
-    collecting = gc.isenabled()
-    gc.disable()  # forms are many and never cyclic: looking for cycles takes a tenth of the time and finds none
-    try:
+    with uncollected():
         runs = Runs(image, contract, core, entry)
         proof = _Proof(runs, branches=branches)
         verdict = proof.run()
@@ -52,9 +50,6 @@ def prove(image: bytes, contract: Contract, core: Core, entry: int = 0, *, branc
             second = _Proof(runs, branches=branches, lemmas=lemmas).run()
             verdict = verdict if branches and second.fault else second  # joined arms tell in which one it takes longer
         return verdict
-    finally:
-        if collecting:
-            gc.enable()
 
 
 class _Proof(Walk):

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from .encode import Instr, decode
 from .table import Core, Isa, OperandValue
+
+Pair = tuple[Instr | None, Instr]  # an instruction and what is executed right before it, None for nothing
 
 
 @dataclass(frozen=True)
@@ -40,9 +43,9 @@ def prices(isa: Isa, cores: Sequence[Core], image: bytes, path: Sequence[int], e
     what = _executed(isa, image, tuple(path), entry)
     found = []
     for core in cores:
-        call = sum(count * isa.by_timing(isa.insns[name].cycles, core) for name, count in what.steady.items())
-        call += sum(cost(isa, core, instr, before) for before, instr in what.others)
-        call += sum(isa.by_timing(figures, core) for figures in what.taken)
+        call = sum(times * isa.by_timing(isa.insns[name].cycles, core) for name, times in what.steady.items())
+        call += sum(times * cost(isa, core, instr, before) for (before, instr), times in what.others)
+        call += sum(times * isa.by_timing(instr.insn.taken, core) for instr, times in what.taken)
         found.append(
             Price(call, call - sum(cost(isa, core, instr, before) for before, instr in what.frame), what.counts)
         )
@@ -51,33 +54,36 @@ def prices(isa: Isa, cores: Sequence[Core], image: bytes, path: Sequence[int], e
 
 class _Executed(NamedTuple):
     """What of an executed path a price is made of: `counts` by class; how often there are instructions that cost the
-    same wherever they stand, by name; all `others`, those of the function's frame, both with what stands before them;
-    figures of the branches `taken`."""
+    same wherever they stand, by name; all `others` with what is executed before them, and branches that are `taken`,
+    and how often; the instructions of the function's frame."""
 
     counts: tuple[tuple[str, int], ...]
     steady: dict[str, int]
-    others: list[tuple[Instr | None, Instr]]
-    frame: list[tuple[Instr | None, Instr]]
-    taken: list[Mapping[str, int]]
+    others: list[tuple[Pair, int]]
+    taken: list[tuple[Instr, int]]
+    frame: list[Pair]
 
 
 @functools.lru_cache(maxsize=16)  # a proof and what is written of it ask for the same few paths
 def _executed(isa: Isa, image: bytes, path: tuple[int, ...], entry: int) -> _Executed:
-    instrs = [decode(isa, image, entry + at) for at in path]
-    names = Counter([instr.insn.name for instr in instrs])
-    kinds = Counter[str]()
-    for name, count in names.items():
-        kinds[isa.insns[name].kind] += count
-    going = [index for index, instr in enumerate(instrs[:-1]) if instr.insn.control]
-    taken = [instrs[index].insn.taken for index in going if path[index + 1] != path[index] + instrs[index].insn.size]
-    steady = {name: count for name, count in names.items() if isa.insns[name].steady}
-    unsteady = range(len(instrs)) if len(steady) < len(names) else ()
-
-    def pair(index: int) -> tuple[Instr | None, Instr]:
-        return instrs[index - 1] if index else None, instrs[index]
-
-    others = [pair(index) for index in unsteady if instrs[index].insn.name not in steady]
-    return _Executed(tuple(sorted(kinds.items())), steady, others, [pair(index) for index in framing(instrs)], taken)
+    known = {at: decode(isa, image, entry + at) for at in {*path}}
+    kinds, steady = Counter[str](), Counter[str]()
+    for at, times in Counter(path).items():
+        insn = known[at].insn
+        kinds[insn.kind] += times
+        if insn.steady:
+            steady[insn.name] += times
+    others: list[tuple[Pair, int]] = [] if known[path[0]].insn.steady else [((None, known[path[0]]), 1)]
+    taken: list[tuple[Instr, int]] = []
+    for (before, at), times in Counter(itertools.pairwise(path)).items():
+        last, instr = known[before], known[at]
+        if not instr.insn.steady:
+            others.append(((last, instr), times))
+        if last.insn.control and at != before + last.insn.size:
+            taken.append((last, times))
+    instrs = [known[at] for at in path]
+    frame = [(instrs[index - 1] if index else None, instrs[index]) for index in framing(instrs)]
+    return _Executed(tuple(sorted(kinds.items())), dict(steady), others, taken, frame)
 
 
 def most_among(isa: Isa, core: Core, image: bytes, path: Sequence[int], offsets: Collection[int]) -> int:

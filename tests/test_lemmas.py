@@ -54,6 +54,11 @@ EARLY = ALONE.replace(
 )  # a limb written before all are read
 
 
+STORES = "    std  Z+2, r24\n    std  Z+3, r25\n"
+HIGH = ALONE.replace(STORES, "")  # it leaves the upper half of its product in registers
+STORED = OUTER.replace("rcall mul16", f"rcall mul16\n{STORES}")
+
+
 @pytest.fixture
 def told(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """Whether a lemma fitted, each time that there was one for a call."""
@@ -71,6 +76,40 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
 def test_a_function_is_shown_once_and_told_to_each_call(told: list[bool]) -> None:
     assert link(ALONE + OUTER).prove().proved
     assert told == [True] * 4
+
+
+def test_limbs_of_a_product_may_be_in_registers_alone(told: list[bool]) -> None:
+    assert link(HIGH + STORED).prove().proved
+    assert told == [True] * 4
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (STORES, STORES.replace("r24", "r26").replace("r25", "r24").replace("r26", "r25")),  # in the wrong order
+        (STORES, STORES.replace("std  Z+3, r25", "std  Z+3, r23")),
+        (STORES, "    std  Z+3, r25\n"),  # and nothing at Z+2
+        ("    std  Z+1, r23\n    ret", "    std  Z+1, r23\n    inc  r24\n    ret"),
+        ("    std  Z+1, r23\n    ret", "    std  Z+1, r23\n    mov  r24, r25\n    ret"),
+        ("    std  Z+1, r23\n    ret", "    ret"),
+    ],
+)
+def test_no_lemma_of_limbs_in_registers_lets_a_wrong_kernel_pass(old: str, new: str) -> None:
+    text = HIGH + STORED
+    assert old in text
+    kernel = link(text.replace(old, new, 1))
+    assert not kernel.prove().proved
+    assert runs.counterexample(kernel.image, kernel.contract, core(), kernel.entry) is not None
+
+
+def test_what_a_function_has_written_above_its_product_is_not_told(told: list[bool]) -> None:
+    """The place of a limb that is in a register: who reads it there reads something else."""
+    spoiled = HIGH.replace("    std  Z+1, r23\n", "    std  Z+1, r23\n    std  Z+2, r18\n")
+    assert link(spoiled + STORED).prove().proved
+    assert told == [True] * 4
+    told.clear()
+    assert not link(spoiled + STORED.replace(STORES, "    std  Z+3, r25\n", 1)).prove().proved
+    assert told
 
 
 def test_a_function_that_is_reached_by_way_of_jumps_is_shown_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -156,6 +156,27 @@ def test_a_level_takes_the_highest_limbs_of_l_from_registers() -> None:
     entry, inner = made.code.functions
     (given,) = (op.args for op in inner.ops if op.insn == "give")
     calls = [op for op in entry.ops if op.insn == "rcall"]
-    assert len(given) == 16 and [len(op.writes) for op in calls] == [0, 0, len(given)]
+    assert len(given) == 16 and all(len(op.writes) == len(given) for op in calls)
     loaded = {str(op.args[1]) for op in entry.ops[entry.ops.index(calls[-1]) :] if op.insn == "load"}
     assert sum(f"r[{limb}]" in loaded for limb in range(48, 64)) == 1  # as many as pay: one group more costs as much
+
+
+def test_limbs_of_m_and_h_that_a_function_leaves_in_registers_are_stored_behind_the_call_and_those_of_l_are_not() -> (
+    None
+):
+    made = code(("sqr", "karatsuba-squaring", 256, "levels=1 parts=calls recombine=unrolled"))
+    entry, leaf = made.code.functions
+    (given,) = (op.args for op in leaf.ops if op.insn == "give")
+    limbs, left = 2 * made.plan.limbs // 2, len(given)
+    assert {str(op.args[1]) for op in leaf.ops if op.insn == "store"} == {f"r[{at}]" for at in range(limbs - left)}
+    middle, high, low = (entry.ops.index(op) for op in entry.ops if op.insn == "rcall")
+    behind = [
+        [str(op.args[1]) for op in entry.ops[first:last] if op.insn == "store"]
+        for first, last in ((middle, high), (high, low))
+    ]
+    assert behind == [
+        [f"{base}[{at}]" for at in range(end - left, end)] for base, end in (("m", limbs), ("r", 2 * limbs))
+    ]
+    assert not {str(op.args[1]) for op in entry.ops[low:] if op.insn == "load"} & {
+        f"r[{at}]" for at in range(limbs - left, limbs)
+    }
