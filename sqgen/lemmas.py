@@ -29,7 +29,7 @@ from .encode import Instr
 from .ending import Wrong, blame, suspected
 from .held import Event, Place, Refused, Ways
 from .linear import ONE, ZERO, Form, combine
-from .products import digits_of, error, forms, guesses, is_product, touched
+from .products import Guess, digits_of, error, forms, guesses, is_product, touched
 from .symbolic import State
 from .table import Isa
 
@@ -162,12 +162,10 @@ def lemma(
     if any(buffer == STACK for buffer, _ in (*read, *written)):
         return None
     before_it = 1 + max((atom for form in initial if isinstance(form, dict) for atom in form), default=ONE)
-    for number, (factors, result, places) in enumerate(guesses(state, read, written, before_it, 0)):
-        left, right = (forms([state.given[place] for place in factor]) for factor in factors)
-        if shows(state, result, left, right, refuted, sure=not number and places == written):
-            break
-    else:
+    shown = product_of(state, read, written, before_it, refuted)
+    if not shown:
         return None
+    factors, result, places = shown
     kept = frozenset(slot for slot, value in enumerate(state.slots) if value is initial[slot] and value is not None)
     known = {frozenset(form.items()): at for at, form in enumerate(result) if form.keys() - {ONE}}
     held: dict[int, Held] = {}
@@ -201,25 +199,21 @@ def lemma(
     )
 
 
-def shows(
-    state: State,
-    result: Sequence[Form],
-    left: Sequence[Form],
-    right: Sequence[Form],
-    refuted: Callable[[], bool] | None,
-    *,
-    sure: bool,
-) -> bool:
-    """Whether the limbs of `result` make up left * right in the state's case; if it is not `sure` that they are meant,
-    what is found wrong with it says nothing.  Raises Wrong."""
-    if refuted is None:
-        return is_product(state, result, left, right, 0)
-    try:
-        return agrees(state, result, left, right, refuted)
-    except Wrong:
-        if sure:
+def product_of(
+    state: State, read: Sequence[Place], written: list[Place], atoms: int, refuted: Callable[[], bool] | None
+) -> Guess | None:
+    """What a function, which began when there were so many atoms, is shown to have multiplied.  Raises Wrong."""
+    assert state.given is not None
+    for number, (factors, result, places) in enumerate(guesses(state, read, written, atoms, 0)):
+        left, right = (forms([state.given[place] for place in factor]) for factor in factors)
+        try:
+            if agrees(state, result, left, right, refuted) if refuted else is_product(state, result, left, right, 0):
+                return factors, result, places
+        except Wrong:
+            if number:  # these hardly are the limbs that are meant
+                return None
             raise
-        return False
+    return None
 
 
 def agrees(

@@ -23,7 +23,6 @@ from .symbolic import State
 from .tied import runs
 
 SHORT = 6  # terms for each limb that a number may have to be taken for what it was computed from
-EARLY = 3  # ways to leave out early ones that may be no limbs of a product
 CHAIN = 4  # terms touched for each pair of limbs to see that the last carry of a conditional negation is the sign
 
 
@@ -72,39 +71,46 @@ def shown(state: State, call: Call) -> Shown | None:
 
 
 def guesses(state: State, read: Sequence[Place], written: list[Place], atoms: int, relations: int) -> Iterator[Guess]:
-    """What a function that began when there were so many atoms and relations may have multiplied: by what is in memory
-    alone, or with limbs in registers in the place of the highest, the earliest of which may be others.  What something
-    was computed from hardly is a limb of the result: where the highest one is such, it is looked at last."""
-    lowest, *others = runs(written)[:2] or [[]]
+    """What a function that began when there were so many atoms and relations may have multiplied, the likeliest first.
+
+    The highest limb of a product hardly is something from which other limbs were computed, or no digit of a sum.  Where
+    such is written highest, it waited there, and the limbs above the others are looked for in registers.
+    """
+    lowest, *apart = runs(written)[:2] or [[]]
     stored = forms([state.memory[place] for place in lowest])
     if not stored or len({buffer for buffer, _ in written}) > 1:
         return
-    alone = [(factors, stored, lowest) for factors in [operands(runs(read), len(stored))] if factors and not others]
     later = itertools.islice(state.atoms.relation.values(), relations, None)
     used = {atom for relation in later for atom in relation.form}
-    final = not others and latest(stored[-1]) not in used
-    yield from alone if final else ()
+    final = len(stored)
+    while final and not last_of(state, stored[final - 1], used):
+        final -= 1
+    alone = () if apart else operands(runs(read), len(stored))
+    if alone and final == len(stored):
+        yield alone, stored, lowest
     highest = unstored(state, stored, atoms, used)
-    written_to = written[-1][1] - written[0][1] + 1
-    for early in range(min(EARLY, len(highest))):
-        limbs = highest[early:]
-        for length in range(max(written_to, len(limbs)), len(stored) + len(limbs) + 1):
-            if factors := operands(runs(read), length):
-                there = length - len(limbs)
-                yield factors, stored[:there] + limbs, lowest[:there]
-    yield from () if final else alone
+    least = 1 + max(final, written[-1][1] - written[0][1])
+    for length in range(least, final + len(highest) + 1):
+        if factors := operands(runs(read), length):
+            yield factors, stored[:final] + highest[final - length :], lowest[:final]
+    if alone and final < len(stored):
+        yield alone, stored, lowest
 
 
 def unstored(state: State, stored: Sequence[Form], atoms: int, used: Set[int]) -> list[Form]:
-    """Limbs in registers that may be a product's highest: digits of sums, from which nothing was computed, no part of
-    an address, and not stored.  In the order in which they came."""
-    isa, known = state.contract.isa, state.atoms
-    found: dict[int, Form] = {}
-    for name in isa.registers:
-        form = state.slots[isa.slots[name]]
-        if isinstance(form, dict) and form not in stored and not known.is_public(form):
-            found[latest(form)] = form
-    return [found[atom] for atom in sorted(found) if atom >= atoms and atom in known.relation and atom not in used]
+    """Limbs in registers that may be a product's highest: those that are no part of an address, and not stored.  In the
+    order in which they came."""
+    isa = state.contract.isa
+    held = [state.slots[isa.slots[name]] for name in isa.registers]
+    found = {latest(form): form for form in held if isinstance(form, dict) and last_of(state, form, used)}
+    public = state.atoms.is_public
+    return [form for atom, form in sorted(found.items()) if atom >= atoms and form not in stored and not public(form)]
+
+
+def last_of(state: State, form: Form, used: Set[int]) -> bool:
+    """Whether it is a digit of a sum from which nothing was computed."""
+    atom = latest(form)
+    return atom in state.atoms.relation and atom not in used
 
 
 def latest(form: Form) -> int:
