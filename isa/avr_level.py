@@ -228,7 +228,7 @@ class Level:
         """Form a part.  What its function has not stored is stored here, but for limbs of the `last` one that stay in
         registers: these, by their indices in its upper half."""
         build, pointer = self.build, pointers(step.plan)["r"]
-        label = self.called(step.plan, self.turn > 0)
+        label = self.called(step.plan, self.last.turn > 0)  # as all levels of a kernel have it, which may share parts
         if self.turn:
             build.mark("rcall", label)
             return {}

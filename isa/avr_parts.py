@@ -108,14 +108,13 @@ class Module:
         return ()
 
     def called(self, plan: Plan, stored: bool = True) -> Label:
-        """The function that forms a part; where not all need be `stored`, it leaves limbs in registers alone, if one
-        knows then where its pointer is."""
+        """The function that forms a part; where not all need be `stored`, which all that call it must say alike, it
+        leaves limbs in registers alone, if one knows then where its pointer is."""
         stored = stored or left(plan, ALL_STORED) is None
-        key = (*plan.key, stored)
-        if key not in self.names:
-            label = self.names[key] = Label(f"{plan.op}{plan.limbs * self.isa.limb_bits}")
+        if plan.key not in self.names:
+            label = self.names[plan.key] = Label(f"{plan.op}{plan.limbs * self.isa.limb_bits}")
             self.functions.append(self.looped(plan, label) if looped(plan) else self.written(plan, label, stored))
-        return self.names[key]
+        return self.names[plan.key]
 
     def looped(self, plan: Plan, label: Label) -> Function:
         """A function that is a loop."""
@@ -128,8 +127,7 @@ class Module:
         limbs = self.body(build, plan)
         given = self.given[label.name] = Given(len(limbs), stored or not limbs)
         if not given.stored:  # they stay where they are instead, whichever way the code goes
-            last = {op.args: op.args[0] for op in build.ops if op.insn == "store"}
-            places = {limb: args for args, limb in last.items()}
+            places = {op.args[0]: op.args for op in build.ops if op.insn == "store"}  # where each is stored last
             for index, op in enumerate(build.ops):
                 if op.insn == "store" and op.args[0] in limbs and op.args == places[op.args[0]]:
                     build.ops[index] = Op("own", op.args[:1], op.reads, heading=op.heading)
