@@ -16,9 +16,8 @@ POINTERS = {"X": ("r26", "r27"), "Y": ("r28", "r29"), "Z": ("r30", "r31")}
 
 def pointers(plan: Plan) -> dict[str, str]:
     """Which pointer register walks over which buffer."""
-    again = any(
-        isinstance(step, Load | Part) for step in plan.steps
-    )  # the result is read again: it needs displacements
+    # whether the result is read again, and needs displacements; loops have it so, however few limbs there are
+    again = plan.loops or any(isinstance(step, Load | Part) for step in plan.steps)
     if plan.operands == ("a",):
         return {"r": "Z", "a": "Y"} if again else {"r": "X", "a": "Z"}
     if any(isinstance(step, Difference) for step in plan.steps):  # limbs of a are reached more than once

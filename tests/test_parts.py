@@ -70,6 +70,7 @@ SAMPLE: list[Form] = [
         "leaf=streamed-karatsuba levels=1 parts=calls recombine=unrolled",
     ),
     ("sqr", "karatsuba-squaring", 256, LOOPED),  # its loops go round twice
+    ("mul", "karatsuba", 128, "levels=2 parts=calls leaf=row-loops"),  # of one block of rows each
     ("sqr", "karatsuba-squaring", 120, "levels=2 parts=calls recombine=looped turn=2"),  # one half of two has loops
     *(("sqr", "karatsuba-squaring", bits, SHARED) for bits in (32, 88, 128)),  # 88: two functions
     ("sqr", "karatsuba-squaring", 256, SMALL),
