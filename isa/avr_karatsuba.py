@@ -98,11 +98,16 @@ class Loop:
         """A chain through all turns; the first takes a carry too, which is none."""
         return Chain(self.build, name, zero, clear(self.build, name))
 
-    def over(self, count: int, starts: Mapping[str, int], body: Callable[[range], None]) -> None:
-        """body(limbs of the first turn) for `count` limbs; the pointers begin at `starts`."""
+    def over(
+        self, count: int, starts: Mapping[str, int], body: Callable[[range], None], *, carrying: bool = False
+    ) -> None:
+        """body(limbs of the first turn) for `count` limbs; the pointers begin at `starts`.  If the body is `carrying`,
+        the carry is none at first, and nothing else in a turn changes it."""
         build = self.build
         for base in self.walks.values():
             build.mark("walk", Memory(base, starts[base]))
+        if carrying:
+            build.emit("clc")
         build.emit("ldi", COUNTER, count // self.group)
         begin, end = build.begin("loop"), build.label("end")
         self.point(starts, 0)
@@ -118,21 +123,19 @@ class Loop:
             build.mark("label", end)
         self.point(starts, count)
 
-    def carrying(self, source: Buffer, into: Slice, step: Callable[[Virtual, int], None]) -> None:
-        """step(limb, index) for all limbs of a source, which are stored then, in turns of few limbs.  The carry is none
-        at first; what a limb leaves in its flag the next one finds there, for nothing else in a turn changes it."""
-        build, starts = self.build, {source.base: source.first, into.name: into.first}
+    def carrying(self, source: Slice, into: Slice, step: Callable[[Virtual, int], None]) -> None:
+        """step(limb, index) for all limbs of a source, which are stored then, in turns of few limbs; what each leaves
+        in the carry flag the next one finds there."""
+        limb_of = Buffer(self.build, source.name, source.first, source.count)
 
         def turn(group: range) -> None:
             for index in group:
-                (limb,) = limbs_of(source, [index])
+                (limb,) = limbs_of(limb_of, [index])
                 step(limb, index)
-                store(build, into.first + index, [limb], into.name)
+                store(self.build, into.first + index, [limb], into.name)
 
-        for base in self.walks.values():
-            build.mark("walk", Memory(base, starts[base]))
-        build.emit("clc")
-        replace(self, group=max(1, self.group // SHORTER)).over(source.count, starts, turn)
+        few = replace(self, group=max(1, self.group // SHORTER))
+        few.over(source.count, {source.name: source.first, into.name: into.first}, turn, carrying=True)
 
     def point(self, starts: Mapping[str, int], further: int) -> None:
         for pointer, base in self.walks.items():
@@ -212,7 +215,7 @@ def negate(build: Builder, limbs: Sequence[Virtual], mask: Virtual, chain: Chain
 def looped_difference(loop: Loop, step: Difference) -> Virtual:
     """|low - high| of an operand's halves, stored where the step says and negated there; its sign as a mask."""
     build = loop.build
-    low, high, into = (Buffer(build, part.name, part.first, part.count) for part in (step.left, step.right, step.into))
+    high = Buffer(build, step.right.name, step.right.first, step.right.count)
     sign = build.limb("sign")
 
     def subtract(limb: Virtual, index: int) -> None:
@@ -223,8 +226,7 @@ def looped_difference(loop: Loop, step: Difference) -> Virtual:
         build.emit("eor", limb, sign)
         build.emit("sbc", limb, sign, takes=CARRY)
 
-    loop.carrying(low, step.into, subtract)
+    loop.carrying(step.left, step.into, subtract)
     build.emit("sbc", sign, sign, takes=CARRY, fresh=True)
-    walking = loop.walking(step.into.name).keeping(sign)
-    walking.carrying(into, step.into, negate_limb)
+    loop.walking(step.into.name).keeping(sign).carrying(step.into, step.into, negate_limb)
     return sign

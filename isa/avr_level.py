@@ -168,11 +168,13 @@ class Level:
         self.build.mark("release", *POINTERS[pointer])
         self.pool += POINTERS[pointer]
 
-    def take(self, pointer: str) -> None:
-        """They may not, if they might."""
-        if POINTERS[pointer][0] in self.pool:
+    def take(self, pointer: str) -> bool:
+        """They may not, if they might; whether they might."""
+        might = POINTERS[pointer][0] in self.pool
+        if might:
             self.build.mark("retake", *POINTERS[pointer])
             self.pool = [register for register in self.pool if register not in POINTERS[pointer]]
+        return might
 
     # ---- calls ----------------------------------------------------------------------------------------------------
 
@@ -232,26 +234,31 @@ class Level:
         if self.turn:
             build.mark("rcall", label)
             return {}
-        given, half = self.given[label.name], step.plan.limbs
+        given = self.given[label.name]
         limbs = [build.limb(f"{step.into.name}{i}", place=meeting(label.name, "give", i)) for i in range(given.limbs)]
         others = [register for each in POINTERS if each != pointer for register in POINTERS[each]]
         build.mark("release", *others)  # where limbs may be left, but not in the pointer that is needed next
-        known = POINTERS[pointer][0] in self.pool
-        self.take(pointer)
+        taken = self.take(pointer)
         build.mark("rcall", label, *limbs, writes=limbs)
-        stay = self.staying(given) if last else 0
-        at, end = left(step.plan, given), left(step.plan, Given(stay, stored=given.stored or not stay))
-        if not given.stored and at is not None and end is not None:
-            base, first = step.into.name, step.into.first
-            build.mark("point", pointer, Memory(base, first + at))
-            store(build, first + 2 * half - len(limbs), limbs[: len(limbs) - stay], base)
-            build.mark("walk", Memory(base, first + end))
+        first = len(limbs) - (self.staying(given) if last else 0)  # of those that stay
+        end = left(step.plan, Given(len(limbs) - first, stored=given.stored or first == len(limbs)))
+        if not given.stored:
+            self.store(step, limbs[:first], given, end)
         build.mark("retake", *(register for register in others if register not in self.pool))
         if last and self.kept and end is not None:
             self.kept[0] = (pointer, end)
-        elif known:
+        elif taken:
             self.lend(pointer)
-        return dict(enumerate(limbs[len(limbs) - stay :], half - stay))
+        return dict(enumerate(limbs[first:], step.plan.limbs - len(limbs) + first))
+
+    def store(self, step: Part, limbs: Sequence[Virtual], given: Given, end: int | None) -> None:
+        """Store limbs of a part where its function, which has not, leaves its pointer; that is at `end` then."""
+        at = left(step.plan, given)
+        assert at is not None and end is not None, "or the function would have stored them"
+        base, first = step.into.name, step.into.first
+        self.build.mark("point", pointers(step.plan)["r"], Memory(base, first + at))
+        store(self.build, first + step.into.count - given.limbs, limbs, base)
+        self.build.mark("walk", Memory(base, first + end))
 
     def staying(self, given: Given) -> int:
         """How many of the limbs of L that its function leaves in registers stay there."""

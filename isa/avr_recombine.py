@@ -104,4 +104,4 @@ class Recombination:
             if not index:
                 build.emit("mov", top, sign)
 
-        self.loop.keeping(top, sign).carrying(Buffer(build, "r", above.first, above.count), above, add)
+        self.loop.keeping(top, sign).carrying(above, above, add)

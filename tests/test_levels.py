@@ -161,22 +161,18 @@ def test_a_level_takes_the_highest_limbs_of_l_from_registers() -> None:
     assert sum(f"r[{limb}]" in loaded for limb in range(48, 64)) == 1  # as many as pay: one group more costs as much
 
 
-def test_limbs_of_m_and_h_that_a_function_leaves_in_registers_are_stored_behind_the_call_and_those_of_l_are_not() -> (
-    None
-):
+def test_limbs_left_in_registers_are_stored_behind_the_calls_of_m_and_h_and_those_of_l_are_not() -> None:
     made = code(("sqr", "karatsuba-squaring", 256, "levels=1 parts=calls recombine=unrolled"))
     entry, leaf = made.code.functions
     (given,) = (op.args for op in leaf.ops if op.insn == "give")
-    limbs, left = 2 * made.plan.limbs // 2, len(given)
+    limbs, left = made.plan.limbs, len(given)  # of a part
     assert {str(op.args[1]) for op in leaf.ops if op.insn == "store"} == {f"r[{at}]" for at in range(limbs - left)}
     middle, high, low = (entry.ops.index(op) for op in entry.ops if op.insn == "rcall")
     behind = [
         [str(op.args[1]) for op in entry.ops[first:last] if op.insn == "store"]
         for first, last in ((middle, high), (high, low))
     ]
-    assert behind == [
-        [f"{base}[{at}]" for at in range(end - left, end)] for base, end in (("m", limbs), ("r", 2 * limbs))
-    ]
-    assert not {str(op.args[1]) for op in entry.ops[low:] if op.insn == "load"} & {
-        f"r[{at}]" for at in range(limbs - left, limbs)
-    }
+    ends = (("m", limbs), ("r", 2 * limbs))
+    assert behind == [[f"{base}[{at}]" for at in range(end - left, end)] for base, end in ends]
+    loaded = {str(op.args[1]) for op in entry.ops[low:] if op.insn == "load"}
+    assert not loaded & {f"r[{at}]" for at in range(limbs - left, limbs)}
