@@ -81,11 +81,6 @@ def shell(line: str, **options: Any) -> subprocess.CompletedProcess[str]:
     return subprocess.run([SQGEN, *shlex.split(line)], text=True, check=False, **options)
 
 
-def complaints(said: str) -> list[str]:
-    """The lines on stderr, but for the word that something takes long, as it may on a busy machine."""
-    return [line for line in said.splitlines() if not line.startswith("still ")]
-
-
 def tree(folder: Path) -> dict[str, bytes | None]:
     """Everything below a folder, by name, with the contents of regular files."""
     return {str(path): path.read_bytes() if path.is_file() else None for path in sorted(folder.rglob("*"))}

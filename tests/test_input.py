@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from commandline import ROOT, SMALL, STEM, built, complaints, shell, source, tree
+from commandline import ROOT, SMALL, STEM, built, shell, source, tree
+from fuzz_judge import complaints
 from hostile import VALUES, tried
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -203,7 +204,7 @@ def test_modules_in_the_users_folder_are_not_imported(tmp_path: Path, isa: str) 
         (tmp_path / f"{name}.py").write_text("open('executed', 'w').close()\n")
     for line in ("check k.S --runs 3", f"compare --isa {isa} --bits 32"):
         done = shell(line, cwd=tmp_path)
-        assert (done.returncode, complaints(done.stderr)) == (0, [])
+        assert (done.returncode, complaints(done.stderr)) == (0, "")
     assert not (tmp_path / "executed").exists()
 
 

@@ -9,7 +9,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from commandline import SQGEN, built, complaints, shell
+from commandline import SQGEN, built, shell
+from fuzz_judge import complaints
 
 NAMES = ["a folder", "Größe", "数", "a\nline", "-o", "'\"$(touch x)`", "%s {0} {{ x }}", "*", "a;b", "\udcff"]
 PLAIN = {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}  # no character beyond ASCII
@@ -61,6 +62,6 @@ def test_check_takes_a_source_of_any_name_in_a_temporary_folder_of_any_name(
     (folder / "k.json").rename(folder / f"{name}.json")
     temporary = {"TMPDIR": str(folder / "temporary files")}
     done = called(tmp_path, "check", f"./{name}/{name}.S", "--runs", "6", **locale, **temporary)
-    assert (done.returncode, complaints(done.stderr.decode())) == (0, [])
+    assert (done.returncode, complaints(done.stderr.decode())) == (0, "")
     assert json.loads(made.stdout)["symbol"].encode() in done.stdout
     assert not list((folder / "temporary files").iterdir())
