@@ -126,7 +126,7 @@ class Loop:
     def carrying(self, source: Slice, into: Slice, step: Callable[[Virtual, int], None]) -> None:
         """step(limb, index) for all limbs of a source, which are stored then, in turns of few limbs; what each leaves
         in the carry flag the next one finds there."""
-        limb_of = Buffer(self.build, source.name, source.first, source.count)
+        limb_of = Buffer.of(self.build, source)
 
         def turn(group: range) -> None:
             for index in group:
@@ -150,6 +150,11 @@ class Buffer:
     base: str
     first: int
     count: int
+
+    @classmethod
+    def of(cls, build: Builder, limbs: Slice) -> Buffer:
+        """Those of a slice."""
+        return cls(build, limbs.name, limbs.first, limbs.count)
 
     def __call__(self, index: int) -> Virtual | None:
         if index >= self.count:
@@ -215,7 +220,7 @@ def negate(build: Builder, limbs: Sequence[Virtual], mask: Virtual, chain: Chain
 def looped_difference(loop: Loop, step: Difference) -> Virtual:
     """|low - high| of an operand's halves, stored where the step says and negated there; its sign as a mask."""
     build = loop.build
-    high = Buffer(build, step.right.name, step.right.first, step.right.count)
+    high = Buffer.of(build, step.right)
     sign = build.limb("sign")
 
     def subtract(limb: Virtual, index: int) -> None:

@@ -243,7 +243,7 @@ class InPlace:
         return load
 
     def difference(self, step: Difference) -> None:
-        low: Source = Buffer(self.build, step.left.name, step.left.first, step.left.count)
+        low: Source = Buffer.of(self.build, step.left)
         middle = next(part for part in self.plan.parts() if step.into in (part.left, part.right))
         if middle.shared:
             low = self.arriving(step.left, self.function(middle))
