@@ -43,11 +43,14 @@ def prove(image: bytes, contract: Contract, core: Core, entry: int = 0, *, branc
         runs = Runs(image, contract, core, entry)
         proof = _Proof(runs, branches=branches)
         verdict = proof.run()
+        if verdict.fault and proof.done_at_once:  # one by one more is known, and which of them is at fault
+            proof = _Proof(runs, branches=branches, at_once=False)
+            verdict = proof.run()
         shortened = proof.lemmas.tries if branches else proof.lemmas.used
         if verdict.fault and shortened and not (proof.refuted() or (branches and runs.show(MANY))):
             # more is known of what arms leave if they are not joined, and without lemmas of what a function does
             lemmas = Lemmas(longest(contract), joins=False) if branches else Lemmas(0)
-            second = _Proof(runs, branches=branches, lemmas=lemmas).run()
+            second = _Proof(runs, branches=branches, lemmas=lemmas, at_once=False).run()
             verdict = verdict if branches and second.fault else second  # joined arms tell in which one it takes longer
         return verdict
 
@@ -56,8 +59,10 @@ class _Proof(Walk):
     """The proof of one function: all its cases, from the first instruction to the last.  `runs` of it may show that
     there is none."""
 
-    def __init__(self, runs: Runs, *, branches: bool, lemmas: Lemmas | None = None) -> None:
-        super().__init__(runs.image, runs.contract, runs.core, runs.entry, branches=branches, lemmas=lemmas)
+    def __init__(self, runs: Runs, *, branches: bool, lemmas: Lemmas | None = None, at_once: bool = True) -> None:
+        super().__init__(
+            runs.image, runs.contract, runs.core, runs.entry, branches=branches, lemmas=lemmas, at_once=at_once
+        )
         self.runs = runs
 
     def run(self) -> Verdict:

@@ -141,6 +141,8 @@ class State:
         for index, width in enumerate(widths[:-1]):
             digit = self.low_digit(rest, width, slots[-1] if index == len(widths) - 2 else LOCAL)
             if digit is None:
+                if index < len(widths) - 2 and self.ends_here(rest, 1 << sum(widths[index:-1]), slots[-1]):
+                    return [*found, *self.fresh(rest, widths[index:-1], signs[index:-1]), ZERO]
                 found += self.fresh(rest, widths[index:], signs[index:], pointer)
                 lost = widths[-1] == 1 and not pointer and self.ignored(slots[-1])
                 self.atoms.dropped.update(found[-1] if lost and len(rest) > 1 else ())
@@ -308,7 +310,10 @@ class State:
     def load(self, address: Form) -> Value:
         if self.bus and address.keys() <= {ONE}:
             return cast(Value, self.bus.load(address.get(ONE, 0), self))
-        buffer, offset = self.locate(address)
+        return self.fetch(*self.locate(address))
+
+    def fetch(self, buffer: str, offset: int) -> Value:
+        """Read a limb that there is in a buffer.  Raises Refused."""
         if buffer == "stack":
             if offset <= self.depth - self.below():
                 raise Refused("reads below the stack pointer, where an interrupt may have written")
@@ -357,10 +362,14 @@ class State:
         buffer, distance = found
         size = self.contract.isa.limb_bits // 8
         offset = distance // size
-        length = self.contract.buffers.get(buffer)
-        if distance % size or (length is not None and not 0 <= offset < length):
-            raise Refused(f"{buffer}[{offset}] is outside the buffer of {length} limbs")
+        if distance % size or self.outside(buffer, offset):
+            raise Refused(f"{buffer}[{offset}] is outside the buffer of {self.contract.buffers.get(buffer)} limbs")
         return buffer, offset
+
+    def outside(self, buffer: str, offset: int) -> bool:
+        """Whether a buffer of the contract has no limb there."""
+        length = self.contract.buffers.get(buffer)
+        return length is not None and not 0 <= offset < length
 
     def resolve(self, address: Form) -> tuple[str, int] | None:
         """(buffer, distance in bytes) if the address is that sum for every placing of the buffers."""

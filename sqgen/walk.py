@@ -16,11 +16,12 @@ from .contract import Contract
 from .encode import DecodeError, Instr
 from .ending import Wrong
 from .held import Event, Refused, Return, Split, Ways
+from .hot import Hot
 from .lemmas import Lemma, Lemmas, applied, lemma, masked, pointers, together
 from .linear import ZERO, combine
 from .meeting import Meetings
 from .products import called, resumed, returned
-from .steps import Failed, Steps
+from .steps import Failed
 from .symbolic import State
 from .table import Core
 from .timing import price
@@ -60,7 +61,7 @@ class Apart(Failed):
     """The cases of a function can be told from each other, or one is wrong, whoever calls it."""
 
 
-class Walk(Steps):
+class Walk(Hot):
     """Walks the code of one image, from any place."""
 
     def __init__(
@@ -72,8 +73,11 @@ class Walk(Steps):
         *,
         branches: bool,
         lemmas: Lemmas | None = None,
+        at_once: bool = True,
     ) -> None:
-        super().__init__(image, contract, core, entry)
+        # the code of turns and what is left behind need more to be known than stretches leave
+        loops = turns.bodies(image, contract.isa, entry)
+        super().__init__(image, contract, core, entry, at_once=at_once and not (loops or contract.wiped))
         self.branches = branches
         self.steps = 0
         self.latest: Lemma | None = None  # what the latest call was told, and has still to go into the path
@@ -82,7 +86,7 @@ class Walk(Steps):
         self.seen: set[int] = set()  # addresses whose instructions may be executed
         self.masked: set[int] = set()  # those before which interrupts are off
         self.meetings = Meetings(self.instructions.at)
-        self.turns = turns.bodies(image, self.isa, entry)
+        self.turns = loops
 
     def cases(self, state: State, at: int, most: int, end: End | None = None) -> Iterator[State]:
         """All cases of what is executed from a place on, each at its end.  Raises Failed, also where they are more than
@@ -135,6 +139,9 @@ class Walk(Steps):
             at = self.turn(state, at)
             if end and end.reached(state, at):
                 return None
+            if self.stretches.get(at) and (done := self.executed(state, at, self.left(state), end and end.at)):
+                at = self.behind(state, done)
+                continue
             self.count(state, at)
             try:
                 instr = self.instructions.at(at)
@@ -146,18 +153,8 @@ class Walk(Steps):
                 if at not in self.seen:
                     self.allowed(instr)
                     self.seen.add(at)
-                following: int | None = at + instr.insn.size
                 devices = copy.copy(state.bus)  # an instruction that splits begins once more in each case
-                if state.bus:
-                    self.tick(state.bus, state, instr)
-                if state.conditions:
-                    self.conditional(state, instr)
-                elif instr.insn.control:
-                    following = self.flow(state, instr, at)
-                else:
-                    self.plain(state, instr)
-                    if self.turns and instr.insn.frame:
-                        returned(state)
+                following = self.one(state, instr, at)
             except Split as split:
                 state.bus = devices
                 return split.atom, at
@@ -169,6 +166,37 @@ class Walk(Steps):
                 self.over(at, end)
                 return None
             at = following
+
+    def one(self, state: State, instr: Instr, at: int) -> int | None:
+        """Execute one instruction: where the code goes on behind it, None where it returns."""
+        if state.bus:
+            self.tick(state.bus, state, instr)
+        if state.conditions:
+            self.conditional(state, instr)
+        elif instr.insn.control:
+            following = self.flow(state, instr, at)
+            if following is not None and following <= at and instr.insn.control[0] in ("jump", "branch"):
+                self.came_back(state, following)
+            return following
+        else:
+            self.plain(state, instr)
+            if self.turns and instr.insn.frame:
+                returned(state)
+        return at + instr.insn.size
+
+    def left(self, state: State) -> int:
+        """How many instructions may be walked from here on."""
+        return min(STEPS - self.steps, self.longest - len(state.path))
+
+    def behind(self, state: State, done: list[int]) -> int:
+        """Note instructions that have been executed at once; where the walk goes on behind them."""
+        self.atoms.hold()
+        self.steps += len(done)
+        self.seen.update(done)
+        if not self.interrupts(state):
+            self.masked.update(done)
+        state.path += [at - self.entry for at in done]
+        return done[-1] + self.instructions.at(done[-1]).insn.size
 
     def ran(self, state: State) -> None:
         """What the latest call was told of has been executed."""
