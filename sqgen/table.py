@@ -120,7 +120,7 @@ class Insn:
         """Length in bytes."""
         return self.bits // 8
 
-    @property
+    @functools.cached_property
     def steady(self) -> bool:
         """Whether its cycles, where it does not branch, are the same whatever stands before it and in its list."""
         return not self.chain and not any(self.each.values())

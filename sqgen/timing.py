@@ -64,7 +64,7 @@ class _Executed(NamedTuple):
     frame: list[Pair]
 
 
-@functools.lru_cache(maxsize=16)  # a proof and what is written of it ask for the same few paths
+@functools.lru_cache(maxsize=128)  # a proof and what is written of it ask for the same few paths
 def _executed(isa: Isa, image: bytes, path: tuple[int, ...], entry: int) -> _Executed:
     known = {at: decode(isa, image, entry + at) for at in {*path}}
     kinds, steady = Counter[str](), Counter[str]()
