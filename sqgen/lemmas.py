@@ -36,6 +36,7 @@ from .table import Isa
 Group = tuple[str, ...]  # registers that hold an address together, low limb first
 STACK = "stack"
 MOST = 2  # lemmas of one function, which is called with other pointers than before
+DEEPEST = 32  # lemmas that are being shown, each for the one before
 
 
 class Held(NamedTuple):
@@ -99,6 +100,7 @@ class Lemmas:
         self.joined: list[tuple[tuple[int, ...], ...]] = []  # paths of arms, up to the place where they were joined
         self.tries = 0  # how often that was tried
         self.used = 0
+        self.showing = 0  # lemmas, each for the one before
 
     def arms(self) -> Iterator[tuple[tuple[int, ...], ...]]:
         """Of each function that goes several ways, and of arms that were joined: the paths."""
@@ -113,11 +115,16 @@ class Lemmas:
     def of(self, target: int, show: Callable[[], Lemma | None]) -> Iterator[Lemma]:
         """What is known of a function, at last what can be shown now."""
         yield from self.known.get(target, ())
-        if target in self.closed or len(self.known.get(target, ())) >= MOST or self.steps <= 0:
+        full = len(self.known.get(target, ())) >= MOST or self.showing == DEEPEST
+        if target in self.closed or full or self.steps <= 0:
             return
         self.closed.add(target)
         steps = self.steps
-        found = show()
+        self.showing += 1
+        try:
+            found = show()
+        finally:
+            self.showing -= 1
         if found:
             self.closed.remove(target)
             self.steps = steps

@@ -276,7 +276,8 @@ def chain(count: int, last: str) -> Foreign:
 
 @pytest.mark.clock
 @pytest.mark.parametrize("last", ["1: rjmp 1b", "    rcall f0\n    ret"], ids=["no end", "recursion"])
-def test_a_chain_of_calls_without_end_is_refused_in_reasonable_time(last: str) -> None:
-    endless = chain(100, last)
+@pytest.mark.parametrize("count", [100, 1000])
+def test_a_chain_of_calls_without_end_is_refused_in_reasonable_time(count: int, last: str) -> None:
+    endless = chain(count, last)
     assert not endless.prove().proved
     assert quick(endless.prove, 4)
