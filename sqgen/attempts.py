@@ -11,6 +11,7 @@ from .spec import Spec
 TIMES = {"speed": answers.BODY, "call": answers.CALL}  # goals that only time counts for, and which
 FEW = 3  # rows of the front of another size that are tried; where limits are to be met, kernels that do
 SIGNS, BRANCHING = "signs", ("branched", "everywhere")  # a parameter, and what it is where code branches on secrets
+WORTH = 2  # times what the best of such a front is by the goal, what of another method is tried, too
 NEAR = 1.1  # times the cycles of the best answer on another core, what may be better on the one that is asked for
 
 
@@ -45,6 +46,9 @@ def of_fronts(spec: Spec, names: Sequence[str], known: list[tuple[str, answers.R
     chosen = [(str(row[answers.METHOD]), row) for row in from_front(spec, front, nearest)]
     if nearest == spec.bits:
         return chosen
+    fast = value(spec, min(front, key=lambda row: answers.costs(row)[1])) if front else 0
+    if not spec.limited and fast > WORTH * value(spec, chosen[0][1]):
+        known = []
     return [*near(spec, known), *((name, moved(spec, name, row)) for name, row in chosen)]
 
 
@@ -105,7 +109,24 @@ def from_front(spec: Spec, rows: Sequence[answers.Row], bits: int) -> list[answe
     least = [min(rows, key=lambda row: int(row[what])) for what in (answers.BYTES, answers.STACK)]
     if exact and ordered and not spec.reserve:
         return ordered[:1]
-    return [*ordered[: len(rows) if spec.limited else FEW], *(row for row in least if spec.limited or not ordered)]
+    if spec.limited or not ordered:
+        return [*ordered, *least]
+    return [*ordered[:FEW], *of_other_methods(spec, ordered)]
+
+
+def of_other_methods(spec: Spec, ordered: Sequence[answers.Row]) -> list[answers.Row]:
+    """The best of each method that has none among the first few, if it is worth a try: another size may suit it."""
+    best, names, found = value(spec, ordered[0]), {row[answers.METHOD] for row in ordered[:FEW]}, []
+    for row in ordered[FEW:]:
+        if row[answers.METHOD] not in names and value(spec, row) <= WORTH * best:
+            names.add(row[answers.METHOD])
+            found.append(row)
+    return found
+
+
+def value(spec: Spec, row: answers.Row) -> int:
+    """What the goal wants small of a row of a front."""
+    return ranked(spec, *answers.costs(row)[:3])[0]
 
 
 def moved(spec: Spec, name: str, row: answers.Row) -> answers.Row:

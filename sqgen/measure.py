@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING
 from . import frame, interpret, timing
 from .contract import Contract
 from .encode import Instr, decode
+from .route import route
 from .statements import Store
 from .table import Core, Isa
 from .timing import Price
 
 if TYPE_CHECKING:
     from .compile import Compiled
+
+LARGE = 1 << 14  # bytes of code above which it is soon run, but not soon seen where it goes
 
 
 def price(compiled: Compiled, core: Core) -> Price:
@@ -31,6 +34,8 @@ def _contract(compiled: Compiled) -> Contract:
 def _path(image: bytes, contract: Contract, core: Core) -> Sequence[int]:
     """The offsets in bytes of what is executed."""
     path: Sequence[int] | None = _without_loops(contract.isa, image)
+    if path is None and len(image) <= LARGE:
+        path = route(image, contract, core)
     if path is None:
         _, path = interpret.trace(image, contract, core, (0,) * (len(contract.buffers) - 1))
     return path
