@@ -9,6 +9,7 @@ masks with zero.
 from __future__ import annotations
 
 import copy
+import functools
 import itertools
 import operator
 from collections.abc import Iterator, Sequence
@@ -18,6 +19,7 @@ from typing import NamedTuple, cast
 from . import frame
 from .contract import Contract
 from .encode import Instr, decode
+from .hanging import Hangs, Slots
 from .interpret import Machine, Run
 from .table import Core, Isa
 
@@ -172,6 +174,27 @@ def left(machine: _Marking) -> Residue:
     )
 
 
+class _Sums(NamedTuple):
+    """What an instruction reads that only makes digits of sums: slots; and what it writes, with what each hangs on."""
+
+    read: tuple[int, ...]
+    written: tuple[tuple[int, Slots], ...]
+    multiplies: bool
+
+
+def _sums(instr: Instr, isa: Isa) -> _Sums | None:
+    """None for another instruction."""
+    hangs = Hangs.of(instr, isa)
+    if hangs.apart or not hangs.written or not all(each & hangs.made for each in hangs.written.values()):
+        return None
+    every = functools.reduce(operator.or_, hangs.written.values())
+    return _Sums(
+        tuple(slot for slot in range(len(isa.slots)) if every >> slot & 1),
+        tuple(hangs.written.items()),
+        hangs.multiplies,
+    )
+
+
 class _Marking(Machine):
     """A processor that marks what is made from operands: numbers in slots, and bytes of memory.
 
@@ -182,6 +205,8 @@ class _Marking(Machine):
         super().__init__(isa, core, memory_bytes)
         self.marked: set[int] = set()
         self.top = self.floor = 0
+        self.seen: set[int] = set()  # addresses that were executed, by all machines that go on from one
+        self.sums: dict[int, _Sums | None] = {}  # what instructions that were executed again do
 
     def twin(self) -> _Marking:
         """A machine that goes on from here by itself."""
@@ -255,12 +280,40 @@ class _Marking(Machine):
 
     # ---- running ------------------------------------------------------------------------------------------------
 
+    def mixed(self, sums: _Sums) -> bool:
+        """Whether all that an instruction writes was made from marked numbers, no two of which are the same one; then
+        it is marked, and need not be worked out."""
+        slots, marked, found = self.slots, 0, set[int]()
+        for slot in sums.read:
+            value = slots[slot]
+            if isinstance(value, Secret):
+                if id(value) in found:
+                    return False
+                found.add(id(value))
+                marked |= 1 << slot
+        if sums.multiplies and len(found) < len(sums.read):
+            return False
+        for _, hangs in sums.written:
+            if not marked & hangs:
+                return False
+        for slot, _ in sums.written:
+            slots[slot] = Secret(0)
+        return True
+
     def step(self, image: bytes, at: int) -> int | None:
         """The same without its cycles, which only devices ask for."""
         instr = decode(self.isa, image, at)
         if self.bus or self.conditions or instr.insn.control:
             return super().step(image, at)
-        self.execute(instr)
+        sums = None
+        if at not in self.seen:  # most code is executed once, and not worth a closer look
+            self.seen.add(at)
+        elif at not in self.sums:
+            sums = self.sums[at] = _sums(instr, self.isa)
+        else:
+            sums = self.sums[at]
+        if sums is None or not self.mixed(sums):
+            self.execute(instr)
         return at + instr.insn.size
 
     def conditional(self, instr: Instr) -> None:

@@ -7,57 +7,14 @@ hang on.  The stack pointer always is such.  Where something comes from memory a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from .contract import Contract
 from .encode import DecodeError, Instr
+from .hanging import Hangs, Slots
 from .instructions import Instructions
 from .interpret import STEPS, Endless, Run
 from .table import Core, Isa
-
-Slots = int  # a set of slots, as bits
-
-
-class _Hangs:
-    """The domain on which a meaning is run to see what hangs on what: slots, and memory as one more."""
-
-    def __init__(self, isa: Isa) -> None:
-        self.memory: Slots = 1 << len(isa.slots)
-        self.written: dict[int, Slots] = {}
-
-    def read(self, slot: int) -> Slots:
-        return 1 << slot
-
-    def write(self, slot: int, value: Slots) -> None:
-        self.written[slot] = value
-
-    def constant(self, value: int) -> Slots:
-        return 0
-
-    def linear(self, terms: Sequence[tuple[int, Slots]]) -> Slots:
-        found = 0
-        for _, slots in terms:
-            found |= slots
-        return found
-
-    def product(self, left: Slots, right: Slots) -> Slots:
-        return left | right
-
-    def digits(self, value: Slots, widths: Sequence[int], signs: Sequence[int], slots: Sequence[int]) -> list[Slots]:
-        return [value] * len(widths)
-
-    def logic(self, op: str, left: Slots, right: Slots) -> Slots:
-        return left | right
-
-    def load(self, address: Slots) -> Slots:
-        return address | self.memory
-
-    def store(self, address: Slots, value: Slots) -> None:
-        """What is in memory is not followed."""
-
-    def zero(self, value: Slots, also: Slots | None) -> Slots:
-        return value | (also or 0)
 
 
 @dataclass
@@ -89,6 +46,7 @@ class _Route:
         self.code, self.isa = Instructions(image, isa), isa
         self.places: dict[int, _Place] = {}
         self.returns: list[int] = []  # behind calls
+        self.memory = Hangs(isa).memory
         self.stack: Slots = sum(1 << isa.slots[name] for name in isa.stack_registers)
 
     def followed(self) -> None:
@@ -117,8 +75,7 @@ class _Route:
         if kind == "call":
             self.returns.append(following)
             after.remove(following)
-        hangs = _Hangs(self.isa)
-        instr.meaning(self.isa).run(hangs)
+        hangs = Hangs.of(instr, self.isa)
         asked = 1 << self.isa.slots[instr.insn.control[1]] if kind == "branch" else 0
         clobbered = {self.isa.slots[flag]: 0 for flag in instr.insn.clobbers}
         return _Place(instr, after, {**hangs.written, **clobbered}, asked | self.stack)
@@ -133,7 +90,7 @@ class _Route:
                 written |= 1 << slot
                 needs |= hangs if place.live >> slot & 1 else 0
             needs |= place.live & ~written
-            if needs >> len(self.isa.slots):
+            if needs & self.memory:
                 raise _Unknown
             for at in place.before:
                 if needs & ~self.places[at].live:

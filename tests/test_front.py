@@ -46,7 +46,9 @@ def test_the_points_of_all_goals_are_beaten_by_no_public_code_in_both_cycles_and
 
 @pytest.mark.clock
 @pytest.mark.parametrize("goal", GOALS)
-@pytest.mark.parametrize(("op", "bits"), [("sqr", 128), ("mul", 128), ("sqr", 232), ("mul", 200), ("sqr", 1000), ("mul", 744)])
+@pytest.mark.parametrize(
+    ("op", "bits"), [("sqr", 128), ("mul", 128), ("sqr", 232), ("mul", 200), ("sqr", 1000), ("mul", 744)]
+)
 def test_a_goal_is_met_in_two_seconds(op: str, bits: int, goal: str) -> None:
     kernel.make(spec(avr(), 64, op=op))
     assert quick(lambda: kernel.make(spec(avr(), bits, op=op, goal=goal)), 2)

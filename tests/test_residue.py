@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import pytest
 from conftest import avr, contract, core
 
+from sqgen import interpret
 from sqgen import kernel as kernels
 from sqgen import residue as residues
 from sqgen.encode import Instr, assemble
@@ -93,3 +94,55 @@ def test_what_only_one_way_leaves_on_the_stack_is_left() -> None:
     """Both ways leave the same number, which is a limb of an operand after one of them alone."""
     pushed = [("push", "r18"), ("pop", "r21"), ("eor", "r21", "r21")]
     assert left(pushed, [("push", "r20"), ("pop", "r21"), ("eor", "r21", "r21")], []).stack
+
+
+@pytest.mark.parametrize(
+    ("isa", "op", "bits", "method"),
+    [
+        ("avr", "sqr", 136, "column-loops"),
+        ("avr", "mul", 152, "column-loops"),
+        ("avr", "sqr", 256, "row-loops"),
+        ("avr", "mul", 256, "row-loops"),
+        ("avr", "mul", 256, "auto"),
+        ("arm", "mul", 512, "row-loops"),
+        ("msp430", "sqr", 256, "karatsuba-squaring"),
+    ],
+)
+def test_sums_that_are_not_worked_out_leave_the_same(
+    isa: str, op: str, bits: int, method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    request = spec(isa, bits, op=op, method=method)
+    compiled = kernels.choose(request)
+    paths = [kernels.proved(request, compiled).path]
+    found = residue(compiled.image, request.contract, request.core, paths)
+    mixed = []
+
+    def worked_out(self: residues._Marking, sums: residues._Sums) -> bool:
+        mixed.append(sums)
+        return False
+
+    monkeypatch.setattr(residues._Marking, "mixed", worked_out)
+    assert residue(compiled.image, request.contract, request.core, paths) == found
+    assert mixed or "loops" not in method
+
+
+@pytest.mark.parametrize(
+    ("again", "clean"),
+    [
+        ([("sub", "r18", "r18")], "r18"),
+        ([("mov", "r19", "r18"), ("sub", "r18", "r19")], "r18"),
+        ([("mul", "r18", "r20")], "r0"),
+        ([("com", "r18"), ("mov", "r18", "r20")], "r18"),
+        ([("and", "r18", "r20")], "r18"),
+    ],
+)
+def test_code_that_is_executed_again_cleans_what_it_cleans_the_first_time(again: Sequence[Line], clean: str) -> None:
+    """In a loop of three turns, r20 being zero."""
+    isa, what = avr(), contract("mul", 2)
+    turn: list[Line] = [("movw", "r30", "r22"), ("ldd_z", "r18", 0), *again, ("dec", "r21")]
+    start: list[Line] = [("eor", "r20", "r20"), ("ldi", "r21", 3)]
+    size = sum(isa.insns[str(name)].size for name, *_ in turn)
+    lines: list[Line] = [*start, *turn, ("brne", -size - 2), ("ret",)]
+    image = assemble([Instr(isa.insns[str(name)], tuple(args)) for name, *args in lines])
+    _, path = interpret.trace(image, what, core(), (1, 1))
+    assert clean not in residue(image, what, core(), [path]).registers
