@@ -278,12 +278,12 @@ def test_a_loop_that_ends_on_something_else_is_not() -> None:
     assert loop([*SUM, COUNT], "brcs") is None and loop([*SUM, COUNT], "breq") is None
 
 
-def laps_walked(count: int, *, at_once: bool) -> tuple[_Proof, State]:
-    """A loop that sums limbs of the operand, counted down from a number."""
+def laps_walked(count: int, turn: Sequence[Line] = SUM, *, at_once: bool) -> tuple[_Proof, State]:
+    """A loop that sums limbs of the operand, or has another turn, counted down from a number."""
     code = instrs([("movw", "r26", "r22"), ("ldi", "r18", count), ("eor", "r20", "r20"), ("eor", "r2", "r2")])
-    code += instrs([("eor", "r21", "r21"), *SUM, COUNT])
-    turn = sum(instr.insn.size for instr in code[-4:])
-    code += [Instr(avr().insns["brne"], (-turn - 2,)), *instrs([("ret",)])]
+    body = instrs([*turn, COUNT])
+    back = Instr(avr().insns["brne"], (-sum(instr.insn.size for instr in body) - 2,))
+    code += [*instrs([("eor", "r21", "r21")]), *body, back, *instrs([("ret",)])]
     what = Contract("sqr", 20, avr())
     walk = _Proof(Runs(assemble(code), what, core()), branches=False, at_once=at_once)
     return walk, walk.start()
@@ -297,6 +297,13 @@ def test_a_sum_of_all_turns_is_the_sum_of_each() -> None:
     for walk, state in ((one, whole), (other, single)):
         total = state.linear([(1, state.slots[names[0]]), (256, state.slots[names[1]])])
         assert walk.atoms.reduce(total, {}) == dict.fromkeys(walk.operands["a"], 1)
+
+
+def test_a_loop_that_takes_away_from_a_secret_is_not_done_at_once() -> None:
+    turn: list[Line] = [("subi", "r19", 100)]
+    assert loop([*turn, COUNT]), "of a number that is known it is"
+    walk, state = laps_walked(20, turn, at_once=True)
+    assert walk.walk(state, 0) is None and walk.done_at_once == 0
 
 
 @pytest.mark.parametrize("count", [0, 21])
