@@ -57,14 +57,10 @@ class _Fusing:
     def bounded(self, addition: Addition) -> bool:
         """Whether the highest digit is less than it seemed; where it is always zero it goes."""
         low, high = self.range(addition.terms)
-        top = addition.digits[-1]
-        if (
-            any(digit.sign < 0 for digit in addition.digits)
-            or low < 0
-            or high >> addition.below >= self.tops[top.value]
-        ):
+        top, most = addition.digits[-1], high >> addition.below
+        if low < 0 or any(digit.sign < 0 for digit in addition.digits) or most >= self.tops[top.value]:
             return False
-        self.tops[top.value] = high >> addition.below
+        self.tops[top.value] = most
         if self.tops[top.value] == 0 and len(addition.digits) > 1:
             addition.digits.pop()
             self.forget(top.value)

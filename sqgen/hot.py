@@ -58,7 +58,7 @@ class Hot(Steps):
         done at once.  `beyond`: a place that must not be walked past."""
         stretch, loop = self.stretches[at] or (None, None)
         singly = state.bus or state.conditions or state.halfway or state.given is not None
-        if stretch is None or singly or beyond in stretch.addresses or not stretch.begins(state):
+        if stretch is None or singly or beyond in (*stretch.addresses, stretch.end) or not stretch.begins(state):
             return []
         enabled = self.interrupts(state)
         before = list(state.slots), dict(state.memory), len(state.events), list(state.pushed)

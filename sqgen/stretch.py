@@ -189,9 +189,9 @@ class Recorder:
     def read(self, slot: int) -> Sum:
         if slot in self.opaque:
             raise Unfit
-        if slot in self.constants:
-            return self.constant(self.constants[slot])
         if slot not in self.slots:
+            if slot in self.constants:
+                return self.constant(self.constants[slot])
             if slot not in self.inputs:
                 self.inputs[slot] = self.value(self.isa.widths[slot])
             return {(self.inputs[slot],): 1}

@@ -24,7 +24,7 @@ from sqgen.laps import Laps, laps
 from sqgen.prove import _Proof, prove
 from sqgen.runs import Runs
 from sqgen.spec import Spec, spec
-from sqgen.stretch import Addition, Bitwise, Stretch, Sum, ZeroCheck, recorded
+from sqgen.stretch import Addition, Bitwise, Stretch, Sum, ZeroCheck, record, recorded
 from sqgen.symbolic import State
 
 Line = tuple[str | int, ...]
@@ -325,3 +325,24 @@ def test_where_a_constant_is_another_one_instructions_are_executed_one_by_one() 
     state.slots[avr().slots["r2"]] = state.constant(0)
     assert found.begins(state)
     assert replace(found, constants={}).begins(walk.start())
+
+
+def test_a_constant_that_is_written_is_none_from_there_on() -> None:
+    code = instrs([("add", "r18", "r2"), ("mov", "r2", "r18"), ("add", "r19", "r2")])
+    walk = proof(assemble(code))
+    state, slot = walk.start(), avr().slots["r2"]
+    found = record(walk.instructions, state, 0, walk.allowed, {slot: 0})
+    machine = Machine(avr(), core(), 0)
+    machine.slots = [3 if width == 8 and at != slot else 0 for at, width in enumerate(avr().widths)]
+    assert executed(found, machine)[avr().slots["r19"]] == one_by_one(code, machine)[avr().slots["r19"]] == 6
+
+
+@pytest.mark.parametrize("past", [0, 1, 4])
+def test_no_place_is_walked_past_where_the_walk_is_to_end(past: int) -> None:
+    """That may be in a turn, or the branch behind it."""
+    walk, state = laps_walked(20, at_once=True)
+    walk.walk(state, 0)
+    (at, (known, _)), *_ = [(at, known) for at, known in walk.stretches.items() if known]
+    places = [*known.addresses, known.end]
+    before = list(state.events)
+    assert walk.executed(state, at, 1000, places[past]) == [] and state.events == before
