@@ -75,9 +75,8 @@ class Walk(Hot):
         lemmas: Lemmas | None = None,
         at_once: bool = True,
     ) -> None:
-        # the code of turns and what is left behind need more to be known than stretches leave
-        loops = turns.bodies(image, contract.isa, entry)
-        super().__init__(image, contract, core, entry, at_once=at_once and not (loops or contract.wiped))
+        loops = turns.bodies(image, contract.isa, entry)  # whose turns are looked at for their products
+        super().__init__(image, contract, core, entry, at_once=at_once and not loops)
         self.branches = branches
         self.steps = 0
         self.latest: Lemma | None = None  # what the latest call was told, and has still to go into the path

@@ -165,9 +165,10 @@ LOOPS = [
 ]
 
 
+@pytest.mark.parametrize("wipe", ["0", "1"])
 @pytest.mark.parametrize(("isa", "op", "bits", "method"), LOOPS)
-def test_a_proof_that_does_loops_at_once_says_the_same(isa: str, op: str, bits: int, method: str) -> None:
-    request = spec(isa, bits, op=op, method=method)
+def test_a_proof_that_does_loops_at_once_says_the_same(isa: str, op: str, bits: int, method: str, wipe: str) -> None:
+    request = spec(isa, bits, op=op, method=method, parameters={"wipe": wipe})
     runs = Runs(code_of(request).image, request.contract, request.core)
     whole, single = (_Proof(runs, branches=False, at_once=at_once) for at_once in (True, False))
     verdict = whole.run()
