@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 import hostile
@@ -16,6 +17,7 @@ from sqgen import kernel as kernel_module
 from sqgen import methods, programs
 from sqgen.compile import Compiled, compile_plan
 from sqgen.contract import Contract
+from sqgen.encode import Instr
 from sqgen.errors import Exit, UserError
 from sqgen.idioms import idioms
 from sqgen.kernel import Kernel
@@ -28,6 +30,7 @@ from sqgen.tables import isa
 pytest_plugins = ["commandline"]  # its fixtures
 
 TESTS = Path(__file__).parent
+Line = tuple[str | int, ...]  # an instruction: its name in the table, and its operands
 # Bits above which a method that keeps much in registers does not fit them; the others go to 1024.
 LARGEST = {("mul", "rows"): 128, ("sqr", "rows"): 152, ("sqr", "streamed-karatsuba"): 352}
 
@@ -70,6 +73,11 @@ def pytest_runtest_call(item: pytest.Item):  # type: ignore[no-untyped-def]
 @functools.cache
 def avr() -> Isa:
     return isa("avr")
+
+
+def instrs(lines: Iterable[Line]) -> list[Instr]:
+    """AVR instructions, each written as its name in the table and its operands."""
+    return [Instr(avr().insns[str(name)], tuple(operands)) for name, *operands in lines]
 
 
 def formed(name: str, op: str) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from math import prod
 
 import pytest
-from conftest import avr, core
+from conftest import Line, avr, core, instrs
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -27,8 +27,6 @@ from sqgen.spec import Spec, spec
 from sqgen.stretch import Addition, Bitwise, Stretch, Sum, ZeroCheck, record, recorded
 from sqgen.symbolic import State
 
-Line = tuple[str | int, ...]
-
 REGISTERS = ("r16", "r17", "r18", "r19", "r24", "r25")
 TWO = ("add", "adc", "sub", "sbc", "mul", "mov", "eor", "and", "or", "cp", "cpc")
 PAIRS = ("adiw", "sbiw")
@@ -40,10 +38,6 @@ operation = st.one_of(
     st.tuples(st.sampled_from(PAIRS), st.just("r24"), st.integers(0, 63)),
     st.tuples(st.sampled_from(("subi", "sbci", "ldi")), st.sampled_from(REGISTERS), st.integers(0, 255)),
 )
-
-
-def instrs(lines: Sequence[Line]) -> list[Instr]:
-    return [Instr(avr().insns[str(name)], tuple(operands)) for name, *operands in lines]
 
 
 def proof(image: bytes, *, at_once: bool = True) -> _Proof:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from conftest import avr, core
+from conftest import Line, avr, core, instrs
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
@@ -21,8 +21,6 @@ from sqgen.prove import _Proof
 from sqgen.runs import Runs
 from sqgen.steps import Failed
 from sqgen.symbolic import State
-
-Line = tuple[str | int, ...]
 
 LIMBS = 12
 WHAT = Contract("sqr", LIMBS, avr())
@@ -59,10 +57,9 @@ def program(turn: Sequence[Line], count: int, zeros: Sequence[str]) -> bytes:
     lines: list[Line] = [("movw", "r26", "r22"), ("movw", "r28", "r24"), ("movw", "r30", "r22"), ("adiw", "r30", LIMBS)]
     lines += [("eor", name, name) for name in zeros]
     lines.append(("ldi", "r18", count))
-    body = [Instr(avr().insns[str(name)], tuple(operands)) for name, *operands in (*turn, ("dec", "r18"))]
+    body = instrs([*turn, ("dec", "r18")])
     back = Instr(avr().insns["brne"], (-sum(instr.insn.size for instr in body) - 2,))
-    start, end = ([Instr(avr().insns[str(n)], tuple(o)) for n, *o in each] for each in (lines, [("ret",)]))
-    return assemble([*start, *body, back, *end])
+    return assemble([*instrs(lines), *body, back, *instrs([("ret",)])])
 
 
 def known(atoms: Atoms, given: dict[int, int]) -> dict[int, int]:

@@ -7,12 +7,12 @@ import itertools
 from collections.abc import Sequence
 
 import pytest
-from conftest import avr, contract, core
+from conftest import Line, contract, core, instrs
 
 from sqgen import interpret
 from sqgen import kernel as kernels
 from sqgen import residue as residues
-from sqgen.encode import Instr, assemble
+from sqgen.encode import assemble
 from sqgen.prove import prove
 from sqgen.residue import Residue, residue
 from sqgen.spec import spec
@@ -48,23 +48,22 @@ def test_of_paths_that_meet_few_steps_are_walked(monkeypatch: pytest.MonkeyPatch
     assert len(steps) < 2 * len(verdict.path) < (1 + len(verdict.others)) * len(verdict.path) / 1.5
 
 
-Line = tuple[str | int, ...]
 SECRET: list[Line] = [("movw", "r30", "r22"), ("ldd_z", "r18", 0), ("ldd_z", "r19", 1)]
 ZERO = ("r20", "r21")  # registers that hold nothing before the arms
 
 
 def left(one: Sequence[Line], other: Sequence[Line], after: Sequence[Line]) -> Residue:
     """What is left by code that goes one of two ways, whichever of the two comes first."""
-    isa, what = avr(), contract("mul", 2)
+    what = contract("mul", 2)
     start: list[Line] = [*SECRET, *(("eor", name, name) for name in ZERO)]
-    instrs = [Instr(isa.insns[str(name)], tuple(args)) for name, *args in (*start, *one, *other, *after, ("ret",))]
-    ends = [*itertools.accumulate(instr.insn.size for instr in instrs)]
+    code = instrs([*start, *one, *other, *after, ("ret",)])
+    ends = [*itertools.accumulate(instr.insn.size for instr in code)]
     places, first, second = [0, *ends[:-1]], len(start), len(start) + len(one)
     paths = [
         (*places[:second], *places[second + len(other) :]),
         (*places[:first], *places[second:]),
     ]
-    found, again = (residue(assemble(instrs), what, core(), order) for order in (paths, paths[::-1]))
+    found, again = (residue(assemble(code), what, core(), order) for order in (paths, paths[::-1]))
     assert found == again
     return found
 
@@ -138,11 +137,10 @@ def test_sums_that_are_not_worked_out_leave_the_same(
 )
 def test_code_that_is_executed_again_cleans_what_it_cleans_the_first_time(again: Sequence[Line], clean: str) -> None:
     """In a loop of three turns, r20 being zero."""
-    isa, what = avr(), contract("mul", 2)
+    what = contract("mul", 2)
     turn: list[Line] = [("movw", "r30", "r22"), ("ldd_z", "r18", 0), *again, ("dec", "r21")]
     start: list[Line] = [("eor", "r20", "r20"), ("ldi", "r21", 3)]
-    size = sum(isa.insns[str(name)].size for name, *_ in turn)
-    lines: list[Line] = [*start, *turn, ("brne", -size - 2), ("ret",)]
-    image = assemble([Instr(isa.insns[str(name)], tuple(args)) for name, *args in lines])
+    size = sum(instr.insn.size for instr in instrs(turn))
+    image = assemble(instrs([*start, *turn, ("brne", -size - 2), ("ret",)]))
     _, path = interpret.trace(image, what, core(), (1, 1))
     assert clean not in residue(image, what, core(), [path]).registers

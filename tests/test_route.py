@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
-from conftest import avr, contract, core
+from conftest import Line, contract, core, instrs
 
 from sqgen import interpret, kernel
-from sqgen.encode import Instr, assemble
+from sqgen.encode import assemble
 from sqgen.interpret import Endless, Machine
 from sqgen.route import route
 from sqgen.spec import Spec, spec
-
-Line = tuple[str | int, ...]
 
 LOOPED = {"leaf": "row-loops", "parts": "calls", "recombine": "looped", "levels": "2"}
 REQUESTS = [
@@ -27,7 +25,7 @@ REQUESTS = [
 
 
 def name(request: Spec) -> str:
-    return f"{request.contract.isa.name}-{request.contract.op}-X-{request.method}"
+    return f"{request.contract.isa.name}-{request.contract.op}-{request.contract.limbs}-{request.method}"
 
 
 @pytest.mark.parametrize("request_", REQUESTS, ids=name)
@@ -42,8 +40,7 @@ def test_the_route_is_the_path_of_a_run(request_: Spec) -> None:
 
 def looped(lines: Sequence[Line]) -> list[int] | None:
     """The route of AVR code, and that it is the path of a run where it is known."""
-    instrs = [Instr(avr().insns[str(name)], tuple(args)) for name, *args in (*lines, ("ret",))]
-    image, what = assemble(instrs), contract("sqr", 2)
+    image, what = assemble(instrs([*lines, ("ret",)])), contract("sqr", 2)
     found = route(image, what, core())
     _, path = interpret.trace(image, what, core(), (0,))
     assert found is None or tuple(found) == path
@@ -60,7 +57,7 @@ def test_what_no_branch_hangs_on_is_not_executed(monkeypatch: pytest.MonkeyPatch
 
     turn: list[Line] = [("mul", "r20", "r20"), ("add", "r22", "r0"), ("dec", "r18"), ("brne", -8)]
     monkeypatch.setattr(Machine, "step", noting)
-    image = assemble([Instr(avr().insns[str(n)], tuple(a)) for n, *a in (("ldi", "r18", 3), *turn, ("ret",))])
+    image = assemble(instrs([("ldi", "r18", 3), *turn, ("ret",)]))
     assert route(image, contract("sqr", 2), core()) == [0, *[2, 4, 6, 8] * 3, 10]
     assert executed == [0, *[6, 8] * 3, 10]
 
@@ -86,6 +83,6 @@ def test_a_pointer_that_is_compared_is_moved() -> None:
 
 
 def test_code_without_end_is_found_out() -> None:
-    image = assemble([Instr(avr().insns["rjmp"], (-2,))])
+    image = assemble(instrs([("rjmp", -2)]))
     with pytest.raises(Endless):
         route(image, contract("sqr", 2), core())
