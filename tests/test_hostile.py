@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import pytest
 from commandline import SQGEN, STEM, Call, built, shell, source
-from conftest import avr, contract, core, kernel
+from conftest import Line, avr, contract, core, instrs, kernel
 from fuzz_inputs import sections
 from hostile import CODE, tried
 from test_exact import pick
@@ -150,16 +150,14 @@ def test_a_jump_into_the_middle_of_an_instruction_goes_on_with_what_lies_there(
     ("lines", "says"),
     [
         ([("movw", "r26", "r22"), ("adiw", "r26", 2), ("ld_x", "r0")], "a[2]"),
-        ([("movw", "r30", "r22"), ("st_z", "r0")], "a[0]"),
+        ([("movw", "r30", "r22"), ("st_zp", "r0")], "a[0]"),
         ([("movw", "r30", "r24"), ("std_z", "r0", 4)], "r[4]"),
         ([("pop", "r0"), ("push", "r0")], ""),
     ],
     ids=["reads-past-operand", "writes-operand", "writes-past-result", "takes-return-address"],
 )
-def test_memory_that_is_not_its_own_is_refused_by_both_proofs(lines: list[tuple[str | int, ...]], says: str) -> None:
-    insns = avr().insns
-    insns = {**insns, "st_z": insns["st_zp"]}
-    code = assemble([Instr(insns[str(name)], tuple(operands)) for name, *operands in [*lines, ("ret",)]])
+def test_memory_that_is_not_its_own_is_refused_by_both_proofs(lines: list[Line], says: str) -> None:
+    code = assemble(instrs([*lines, ("ret",)]))
     first = prove(code, contract("sqr", 2), core()).fault
     second = prove_forward(code, contract("sqr", 2), core())
     assert first is not None and not second.proved
