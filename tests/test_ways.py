@@ -16,7 +16,7 @@ from sqgen.code import Builder, Code, CodeError, Function, Memory, Op, Virtual
 from sqgen.encode import Instr, assemble, disassemble
 from sqgen.forked import Ways, best_places
 from sqgen.idioms import idioms
-from sqgen.kernel import Kernel, candidates, make, tried
+from sqgen.kernel import Kernel, candidates, choose, make, rank, tried
 from sqgen.lemmas import Lemmas
 from sqgen.placing import Task
 from sqgen.prove import prove
@@ -251,3 +251,15 @@ def test_code_that_branches_is_made_in_the_form_that_its_answer_says() -> None:
         found = candidates(spec("avr", bits, op="mul", allow_branches=True))
         signs = {dict(each.plan.parameters).get("signs") for each in found}
         assert signs & {*attempts.BRANCHING} == {row[answers.BRANCHING]}
+
+
+@pytest.mark.parametrize("goal", ["balanced", "size"])
+@pytest.mark.parametrize("bits", [64, 128, 264])
+def test_where_bytes_count_code_that_branches_is_no_better_than_what_is_taken(bits: int, goal: str) -> None:
+    asked = spec("avr", bits, op="mul", goal=goal, allow_branches=True)
+    row = answers.best(answers.rows(avr(), "karatsuba", "mul", bits))
+    forms = [*attempts.branching(row), *({"levels": "1", "signs": form} for form in attempts.BRANCHING)]
+    branching, _ = tried(asked, [("karatsuba", form) for form in forms])
+    taken = choose(asked)
+    assert branching and not taken.plan.branches
+    assert rank(asked, taken) < min(rank(asked, each) for each in branching)
