@@ -3,36 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-import functools
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from . import allocate, frame, methods, replay, wiping
-from .code import Code, Function, Label, Op, check_flags
-from .encode import EncodeError, Instr, assemble
+from .code import Code, Function, Op, check_flags
+from .encode import EncodeError, assemble
 from .errors import Exit, UserError
 from .idioms import Idioms, idioms
+from .layout import Line, layout
 from .looking import looking
 from .plan import Plan, Run
 from .residence import PressureError
 from .table import Core, Isa
-
-ROOM = 64  # bytes that may come in between when jumps by the way are added
-PROGRESS = 256  # bytes that a jump by the way must gain, lest jumps stand beside each other without end
-
-
-@dataclass(frozen=True)
-class Line:
-    """One instruction of the kernel with what the listing says about it.
-
-    `labels` are the places that it is, `target` the one it goes to, if any.
-    """
-
-    instr: Instr
-    heading: str
-    comment: str
-    labels: tuple[str, ...] = ()
-    target: str = ""
 
 
 @dataclass(frozen=True)
@@ -185,138 +168,3 @@ def _formed(rules: Idioms, plan: Plan, name: str, points: Iterable[Mapping[str, 
             if rules.forms(methods.plan(plan.op, plan.limbs, name, point), core):
                 return True
     return False
-
-
-def layout(functions: Sequence[Function], isa: Isa) -> tuple[Line, ...]:
-    """The functions one after the other, each place known; calls that do not reach go by way of a jump, which stands
-    behind a function, or else in its midst and is jumped over."""
-    code = list(in_order(functions, isa))
-    sizes = {insn.name: insn.size for insn in isa.insns.values()}
-    jumps = {insn.name for insn in isa.insns.values() if insn.control}
-    last = {name for name in jumps if isa.insns[name].control[0] in ("jump", "return")}
-    while True:
-        addresses, places = _places(code, sizes)
-        going = (k for k, (_, op) in enumerate(code) if op.insn in jumps)
-        far = next((k for k in going if not _reaches(*code[k], addresses[k], places, isa)), None)
-        if far is None:
-            break
-        name, op = code[far]
-        hop, over = Label(f"hop{len(code)}"), Label(f"over{len(code)}")
-        jump = [("", Op("label", (hop,))), ("", Op(isa.jump, (Label(_target(name, op, places)),)))]
-        way = addresses[far], places[_target(name, op, places)]
-        reaches = functools.partial(_within, op, way[0], isa)
-        at = _nearest(_ends(code, last), addresses, way, reaches)
-        if at is None:
-            at = _nearest(_straight(code, places, addresses, isa), addresses, way, reaches)
-            jump = [("", Op(isa.jump, (over,))), *jump, ("", Op("label", (over,)))]
-        if at is None:
-            break  # and the assembler says by how much
-        code[far] = name, replace(op, args=(hop,))
-        code[at:at] = jump
-    lines, labels = [], []
-    for (name, op), at in zip(code, addresses, strict=True):
-        if op.insn == "label":
-            labels.append(str(op.args[0]))
-            continue
-        target = _target(name, op, places)
-        operands = tuple(arg for arg in op.args if isinstance(arg, str | int | tuple))
-        if target:
-            operands = (*operands, places[target] - at - isa.insns[op.insn].size)
-        lines.append(Line(Instr(isa.insns[op.insn], operands), op.heading, op.comment, tuple(labels), target))
-        labels = []
-    return tuple(lines)
-
-
-def _places(code: Sequence[tuple[str, Op]], sizes: Mapping[str, int]) -> tuple[list[int], dict[str, int]]:
-    """The address (bytes) of each operation, and of each label."""
-    addresses, places, address = [], {}, 0
-    for _, op in code:
-        addresses.append(address)
-        if op.insn == "label":
-            places[str(op.args[0])] = address
-        else:
-            address += sizes[op.insn]
-    return addresses, places
-
-
-def _target(name: str, op: Op, places: Mapping[str, int]) -> str:
-    """The label an operation of function `name` goes to, "" for none: one of its own, or a function's."""
-    target = next((arg.name for arg in op.args if isinstance(arg, Label)), "")
-    own = f"{name}_{target}"
-    return own if own in places else target
-
-
-def _reaches(name: str, op: Op, at: int, places: Mapping[str, int], isa: Isa) -> bool:
-    """Whether an operation at `at` reaches what it goes to."""
-    if not any(isinstance(arg, Label) for arg in op.args):
-        return True
-    return _within(op, at, isa, places[_target(name, op, places)])
-
-
-def _within(op: Op, at: int, isa: Isa, target: int) -> bool:
-    """Whether a jump, branch or call at `at` reaches an address."""
-    operand = isa.insns[op.insn].operands[-1]
-    distance = target - at - isa.insns[op.insn].size - operand.bias
-    return operand.low <= distance // operand.scale < -operand.low
-
-
-def _nearest(
-    indices: Iterable[int], addresses: Sequence[int], way: tuple[int, int], reaches: Callable[[int], bool]
-) -> int | None:
-    """Of some indices in the code, one on the `way` from an address to another, as far on it as is reached."""
-    begin, target = way
-    found = [
-        (abs(addresses[index] - target), index)
-        for index in indices
-        if all(reaches(addresses[index] + more) for more in (0, ROOM))
-    ]
-    nearest = min(found, default=None)
-    return nearest[1] if nearest and nearest[0] + PROGRESS < abs(begin - target) else None
-
-
-def _ends(code: Sequence[tuple[str, Op]], last: Collection[str]) -> Iterator[int]:
-    """Where a jump may stand and nothing runs into it."""
-    for index, (_, before) in enumerate(code[:-1], 1):
-        if before.insn in last:
-            yield index
-
-
-def _straight(
-    code: Sequence[tuple[str, Op]], places: Mapping[str, int], addresses: Sequence[int], isa: Isa
-) -> Iterator[int]:
-    """Where a jump may stand that another one jumps over: no branch, which is short, leads across."""
-    branches = []
-    for index, (name, op) in enumerate(code):
-        if op.insn != "label" and isa.insns[op.insn].control[:1] == ("branch",):
-            branches.append(sorted((addresses[index], places[_target(name, op, places)])))
-    for index in range(1, len(code)):
-        if not any(low <= addresses[index] <= high for low, high in branches):
-            yield index
-
-
-def in_order(functions: Sequence[Function], isa: Isa) -> Iterator[tuple[str, Op]]:
-    """(function's name, operation) as they stand in memory; a function begins with a label, and all are its own."""
-    entry, *others = functions
-    behind = True
-    for op in entry.ops:
-        if op.insn == "functions":
-            behind = False
-            for index, function in enumerate(others):  # one jump over each, lest they are too long for one over all
-                yield "", Op(isa.jump, (Label(f"behind{index}"),))
-                yield from _labelled(function)
-                yield "", Op("label", (Label(f"_behind{index}"),))
-        else:
-            yield from _labelled(Function("", (op,), ()))
-    if behind:
-        for function in others:
-            yield from _labelled(function)
-
-
-def _labelled(function: Function) -> Iterator[tuple[str, Op]]:
-    if function.name:
-        yield function.name, Op("label", (Label(function.name),))
-    for op in function.ops:
-        if op.insn == "label":
-            yield function.name, Op("label", (Label(f"{function.name}_{op.args[0]}"),))
-        else:
-            yield function.name, op

@@ -12,11 +12,11 @@ from typing import Any
 import jinja2
 
 from . import __version__, methods, unwind
-from .compile import Line
 from .contract import ranges
 from .encode import Instr, encode
 from .errors import UserError
 from .kernel import Kernel
+from .layout import Line
 from .places import folder
 from .table import Isa
 from .tables import TABLES

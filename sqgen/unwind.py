@@ -11,9 +11,9 @@ import itertools
 from collections.abc import Sequence
 
 from . import frame
-from .compile import Line
 from .encode import Instr
 from .interpret import Machine
+from .layout import Line
 from .table import Isa
 
 MARK = 0xA5000000  # what a register holds is this plus its slot

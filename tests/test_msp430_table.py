@@ -14,8 +14,8 @@ import pytest
 from msp430 import msp430
 
 from sqgen import emit, programs
-from sqgen.compile import Line
 from sqgen.encode import DecodeError, EncodeError, Instr, decode, encode
+from sqgen.layout import Line
 from sqgen.oracles import OracleMissing
 from sqgen.table import Operand, OperandValue
 
