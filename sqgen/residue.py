@@ -185,9 +185,10 @@ class _Sums(NamedTuple):
 def _sums(instr: Instr, isa: Isa) -> _Sums | None:
     """None for another instruction."""
     hangs = Hangs.of(instr, isa)
-    if hangs.apart or not hangs.written or not all(each & hangs.made for each in hangs.written.values()):
+    slots = hangs.memory - 1  # that is none of them: what hangs on no slot is the same whatever these hold
+    if hangs.apart or not all(each & hangs.made and each & slots for each in hangs.written.values()):
         return None
-    every = functools.reduce(operator.or_, hangs.written.values())
+    every = functools.reduce(operator.or_, hangs.written.values(), 0)
     return _Sums(
         tuple(slot for slot in range(len(isa.slots)) if every >> slot & 1),
         tuple(hangs.written.items()),
@@ -205,8 +206,8 @@ class _Marking(Machine):
         super().__init__(isa, core, memory_bytes)
         self.marked: set[int] = set()
         self.top = self.floor = 0
-        self.seen: set[int] = set()  # addresses that were executed, by all machines that go on from one
-        self.sums: dict[int, _Sums | None] = {}  # what instructions that were executed again do
+        self.known: dict[int, Instr] = {}  # by identity: what was executed, by all machines that go on from one
+        self.sums: dict[int, _Sums | None] = {}  # and what it does, where that was asked for
 
     def twin(self) -> _Marking:
         """A machine that goes on from here by itself."""
@@ -283,18 +284,13 @@ class _Marking(Machine):
     def mixed(self, sums: _Sums) -> bool:
         """Whether all that an instruction writes was made from marked numbers, no two of which are the same one; then
         it is marked, and need not be worked out."""
-        slots, marked, found = self.slots, 0, set[int]()
-        for slot in sums.read:
-            value = slots[slot]
-            if isinstance(value, Secret):
-                if id(value) in found:
-                    return False
-                found.add(id(value))
-                marked |= 1 << slot
-        if sums.multiplies and len(found) < len(sums.read):
+        slots = self.slots
+        marked = [slot for slot in sums.read if isinstance(slots[slot], Secret)]
+        if len({id(slots[slot]) for slot in marked}) < len(marked):
             return False
-        for _, hangs in sums.written:
-            if not marked & hangs:
+        if len(marked) < len(sums.read):
+            bits = sum(1 << slot for slot in marked)
+            if sums.multiplies or not all(bits & hangs for _, hangs in sums.written):
                 return False
         for slot, _ in sums.written:
             slots[slot] = Secret(0)
@@ -305,16 +301,21 @@ class _Marking(Machine):
         instr = decode(self.isa, image, at)
         if self.bus or self.conditions or instr.insn.control:
             return super().step(image, at)
-        sums = None
-        if at not in self.seen:  # most code is executed once, and not worth a closer look
-            self.seen.add(at)
-        elif at not in self.sums:
-            sums = self.sums[at] = _sums(instr, self.isa)
-        else:
-            sums = self.sums[at]
+        sums = self.done_before(instr)
         if sums is None or not self.mixed(sums):
             self.execute(instr)
         return at + instr.insn.size
+
+    def done_before(self, instr: Instr) -> _Sums | None:
+        """What an instruction does that was executed before, wherever it stands: what is met once is not worth a closer
+        look.  Bytes that are the same are decoded to one and the same instruction."""
+        key = id(instr)
+        if key not in self.known:
+            self.known[key] = instr
+            return None
+        if key not in self.sums:
+            self.sums[key] = _sums(instr, self.isa)
+        return self.sums[key]
 
     def conditional(self, instr: Instr) -> None:
         """What a condition decides on is made from operands where that is, whether it is executed or not."""

@@ -104,6 +104,7 @@ def test_what_only_one_way_leaves_on_the_stack_is_left() -> None:
         ("avr", "mul", 256, "row-loops"),
         ("avr", "mul", 256, "auto"),
         ("arm", "mul", 512, "row-loops"),
+        ("arm", "mul", 512, "auto"),
         ("msp430", "sqr", 256, "karatsuba-squaring"),
     ],
 )
