@@ -108,8 +108,8 @@ def leaf(isa: Isa, way: Callable[[Builder], Way], plan: Plan, name: str) -> Func
 
 
 def forms(plan: Plan, core: Core) -> bool:
-    """Whether these idioms know all steps of a plan on a core; none branches."""
-    if plan.branches:
+    """Whether these idioms know all steps of a plan on a core; none branches, or is of longer operands."""
+    if plan.branches or plan.copies:
         return False
     if PRODUCTS in core.lacks:
         return arm_small.forms(plan)

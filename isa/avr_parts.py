@@ -23,6 +23,7 @@ from .avr_leaf import Leaf, operands, store
 from .avr_level import ALL_STORED, Given, Level, left, load_pointer
 from .avr_middle import in_place
 from .avr_nested import FRAME, nested
+from .avr_padded import Padded
 from .avr_registers import HIGH, POINTERS, pointers, pool
 from .avr_runs import clear
 from .avr_signed import Site
@@ -104,7 +105,8 @@ class Module:
             level.all_steps()
             return level.highest
         else:
-            Calling(self, build, plan).all_steps()
+            form = Padded(build, plan, self.called) if plan.copies else Calling(self, build, plan)
+            form.all_steps()
         return ()
 
     def called(self, plan: Plan, stored: bool = True) -> Label:

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from . import answers, methods
+from . import answers, methods, padding
+from .goals import ranked
 from .idioms import idioms
 from .spec import Spec
 
 TIMES = {"speed": answers.BODY, "call": answers.CALL}  # goals that only time counts for, and which
 FEW = 3  # rows of the front of another size that are tried; where limits are to be met, kernels that do
 SIGNS, BRANCHING = "signs", ("branched", "everywhere")  # a parameter, and what it is where code branches on secrets
+PADDED = "padded"  # the method of longer operands
+FEW_LONGER, MANY = 2, 3  # of those that are tried, and of others then
+LEAST = (answers.BYTES, answers.STACK)  # what may have to be as small as it can be
+COPYING = 190  # bytes that it takes, and its product does not
 WORTH = 2  # times what the best of such a front is by the goal, what of another method is tried, too
 NEAR = 1.1  # times the cycles of the best answer on another core, what may be better on the one that is asked for
 
@@ -37,19 +42,24 @@ def requests(spec: Spec) -> list[tuple[str, answers.Row]]:
 
 def of_fronts(spec: Spec, names: Sequence[str], known: list[tuple[str, answers.Row]]) -> list[tuple[str, answers.Row]]:
     """What is to be tried of the methods of these names by the front of the nearest size that has one, if any has, the
-    best first; if it is another size, what is `known` of this one, too."""
+    best first; if it is another size, what is `known` of this one, too, and within limits longer operands."""
     fronts = answers.fronts(spec.contract.isa, spec.contract.op, spec.core)
     if not fronts:
         return []
     nearest = min(fronts, key=lambda bits: (abs(bits - spec.bits), bits))
     front = [row for row in fronts[nearest] if row[answers.METHOD] in names]
-    chosen = [(str(row[answers.METHOD]), row) for row in from_front(spec, front, nearest)]
+    rows = from_front(spec, front, nearest)
     if nearest == spec.bits:
-        return chosen
+        return [(str(row[answers.METHOD]), row) for row in rows]
     fastest = min(front, key=lambda row: answers.costs(row)[1])
-    if not spec.limited and value(spec, fastest) > WORTH * value(spec, chosen[0][1]):
-        known = []
-    return [*near(spec, known), *((name, moved(spec, name, row)) for name, row in chosen)]
+    far = fastest not in rows if spec.limited else value(spec, fastest) > WORTH * value(spec, rows[0])
+    longer = padding.padded(spec) if spec.limited else []
+    own = padding.worthwhile(spec, rows, nearest, longer)
+    return [
+        *((padding.NAME, row) for row in longer),
+        *([] if far else near(spec, known)),
+        *((str(row[answers.METHOD]), moved(spec, str(row[answers.METHOD]), row)) for row in own),
+    ]
 
 
 def with_branches(spec: Spec, found: list[tuple[str, answers.Row]]) -> list[tuple[str, answers.Row]]:
@@ -184,10 +194,3 @@ def alike(spec: Spec) -> bool:
     isa = spec.contract.isa
     mine, its = spec.core.timing, isa.core(spec.core.answers or isa.default_core).timing
     return its in (mine, isa.timings[mine].like) and not isa.notes(spec.core)
-
-
-def ranked(spec: Spec, body: int, call: int, size: int) -> tuple[int, int]:
-    """What the goal wants small, of cycles and bytes, and then what decides between equals."""
-    balance = size * call**3  # half the bytes are worth a quarter more cycles
-    order = {"speed": (body, call), "call": (call, body), "size": (size, call), "balanced": (balance, call)}
-    return order[spec.goal]

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from .plan import (
     Apart,
     Block,
+    Copy,
     Difference,
     Double,
     Gather,
@@ -61,7 +62,8 @@ class _Replay:
         self.pending: set[int] = set()  # columns of the sum that hold something not yet stored
         self.caught: set[int] = set()  # columns at which carries wait
         self.differences: dict[str, tuple[Slice, Slice, Slice]] = {}  # by sign: where it lies, and what of what
-        self.waiting: set[Slice] = set()  # where differences lie that nothing was stored over
+        self.waiting: set[Slice] = set()  # where differences and copies lie that nothing was stored over
+        self.copies: dict[Slice, Slice] = {}  # where longer operands lie, and what they are copies of
         self.formed: list[tuple[Slice, Slice, Slice]] = []  # parts: where they lie, and their factors
 
     def fail(self, message: str) -> None:
@@ -85,12 +87,8 @@ class _Replay:
                 self.store(column)
             case Block() | Strip():
                 pass
-            case Difference():
-                self.form_difference(step)
-            case Part():
-                self.part(step)
-            case Recombine():
-                self.recombine(step)
+            case Difference() | Part() | Copy() | Recombine():
+                self.put_together(step)
             case _:
                 self.fail(f"unknown step {step}")
 
@@ -153,6 +151,18 @@ class _Replay:
 
     # ---- products of parts ------------------------------------------------------------------------------------
 
+    def put_together(self, step: Difference | Part | Copy | Recombine) -> None:
+        """A step that makes a factor, a product of such, or puts products together."""
+        match step:
+            case Difference():
+                self.form_difference(step)
+            case Part():
+                self.part(step)
+            case Copy():
+                self.copy(step)
+            case Recombine():
+                self.recombine(step)
+
     def form_difference(self, step: Difference) -> None:
         """A factor of a part; where it lies in the result no product may be yet."""
         if step.into.name == "r" and not self.stored.isdisjoint(_columns(step.into)):
@@ -165,7 +175,7 @@ class _Replay:
         _check_part(step.plan)
         for factor in (step.left, step.right):
             if factor.name not in ("a", "b") and factor not in self.waiting:
-                self.fail(f"{factor} holds no difference")
+                self.fail(f"{factor} holds no difference and no copy")
         if not (step.left.count == step.right.count == step.plan.limbs) or step.into.count != 2 * step.plan.limbs:
             self.fail(f"{step.into} = {step.left} * {step.right} does not fit {step.plan.limbs} limbs")
         if step.plan.op == "sqr" and step.left != step.right:
@@ -178,6 +188,24 @@ class _Replay:
             self.stored |= set(_columns(step.into))
         overlaid = {old for old in self.waiting if old.name == step.into.name and set(_columns(old)) & self.stored}
         self.waiting -= overlaid
+
+    def copy(self, step: Copy) -> None:
+        """A longer operand, or the limbs of a product of such that may not be zero."""
+        if step.limbs.name in ("a", "b"):
+            if step.into.name == "r" or step.into.count < step.limbs.count or step.into in self.copies:
+                self.fail(f"{step.limbs} is copied to {step.into}")
+            self.copies[step.into] = step.limbs
+            self.waiting.add(step.into)
+            return
+        _, first, second = self.held(Slice(step.limbs.name, 0, self.formed[-1][0].count if self.formed else 0))
+        factors = [self.copies.get(each) for each in (first, second)]
+        whole = Slice("r", 0, 2 * self.plan.limbs), Slice(step.limbs.name, 0, 2 * self.plan.limbs)
+        names = ["a", "a" if self.plan.op == "sqr" else "b"]
+        wanted = [Slice(name, 0, self.plan.limbs) for name in names]
+        if factors != wanted or (step.into, step.limbs) != whole or self.stored:
+            self.fail(f"{step.limbs}, which is copied to {step.into}, is not the product of the operands")
+        self.add(_cells(_limbs(Slice("a", 0, self.plan.limbs)), _limbs(Slice("b", 0, self.plan.limbs))))
+        self.stored |= set(_columns(step.into))
 
     def add(self, cells: Counter[tuple[int, int]], times: int = 1) -> None:
         """Count cells that lie in their own columns."""

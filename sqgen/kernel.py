@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from . import answers, measure, methods
-from .attempts import FEW, TIMES, alike, alike_but_signs, points, ranked, requests, with_branches
+from .attempts import FEW, TIMES, alike, alike_but_signs, points, requests, with_branches
 from .compile import Compiled, compile_plan
 from .contract import Verdict
 from .digest import proof_digest, sha256
 from .errors import Exit, UserError
 from .garbage import uncollected
+from .goals import ranked
 from .idioms import idioms
 from .plan import Plan
 from .prove import longest, prove
@@ -190,34 +191,47 @@ def candidates(spec: Spec) -> list[Compiled]:
 def tried(spec: Spec, rows: Iterable[tuple[str, answers.Row]]) -> tuple[list[Compiled], list[UserError]]:
     """What can be compiled of these (method, row), each once, and why others cannot."""
     what = spec.contract
-    isa = what.isa
-    plans: list[tuple[int, Plan, answers.Row]] = []
     failures: list[UserError] = []
-    each_once = {(name, row.get(answers.GOAL), *sorted(answers.given(row).items())): (name, row) for name, row in rows}
-    for name, row in each_once.values():
-        try:
-            made = plan(spec, name, answers.given(row))
-            twins = (other for _, other, its in plans if other.method == made.method and alike_but_signs(row, its))
-            if all(made.steps != other.steps for other in twins):
-                plans.append((least_bytes(made, isa), made, row))
-        except UserError as error:
-            failures.append(error)
     found: list[Compiled] = []
     fitting = 0
-    able = [each for each in plans if idioms(isa).forms(each[1], spec.core)] or plans  # or else it is said why not
     few = spec.limited and spec.method == "auto"  # the best come first, and it is not known whether they fit
-    for least, made, row in able if few else sorted(able, key=lambda each: (each[0], not each[1].branches)):
+    plans = planned(spec, rows, failures)
+    for least, made, row in plans if few else sorted(plans, key=lambda each: (each[0], not each[1].branches)):
         if fitting >= FEW:
             break
         if found and (least > worthwhile(spec, found) or beaten(spec, row, found, least)):
             continue
         try:
-            goal = str(row.get(answers.GOAL, spec.goal))
+            goal, isa = str(row.get(answers.GOAL, spec.goal)), what.isa
             found.append(compile_plan(made, isa, goal, spec.core, spec.reserve, alone=what.alone, wiped=what.wiped))
-            fitting += few and fits(spec, found[-1])  # which of loops takes a run to see
+            fitting += few and not made.copies and fits(spec, found[-1])  # which of loops takes a run to see
         except UserError as error:
             failures.append(error)
     return found, failures
+
+
+def planned(
+    spec: Spec, rows: Iterable[tuple[str, answers.Row]], failures: list[UserError]
+) -> Iterator[tuple[int, Plan, answers.Row]]:
+    """(bytes at least, plan, row) of these (method, row), each once, and none that the instruction set's idioms do not
+    form if there are others; why there is none of some is added to the `failures`."""
+    plans: list[tuple[Plan, answers.Row]] = []
+    unformed: list[tuple[Plan, answers.Row]] = []
+    each_once = {(name, row.get(answers.GOAL), *sorted(answers.given(row).items())): (name, row) for name, row in rows}
+    for name, row in each_once.values():
+        try:
+            made = plan(spec, name, answers.given(row))
+        except UserError as error:
+            failures.append(error)
+            continue
+        twins = (other for other, its in plans if other.method == made.method and alike_but_signs(row, its))
+        if all(made.steps != other.steps for other in twins):
+            if idioms(spec.contract.isa).forms(made, spec.core):
+                plans.append((made, row))
+                yield least_bytes(made, spec.contract.isa), made, row
+            else:
+                unformed.append((made, row))
+    yield from ((0, made, row) for made, row in (() if plans else unformed))  # and it is said why not
 
 
 def least_bytes(which: Plan, isa: Isa) -> int:

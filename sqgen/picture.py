@@ -6,7 +6,8 @@ C[0..2n-1], each limb in the colour or letter of the block that stores it last.
 
 A part that another plan forms lies where its operands say.  The middle product of Karatsuba, |a_lo - a_hi| * |b_lo -
 b_hi|, has the place of the upper one of the two products that it spares, a_hi * b_lo in a rhombus; where the size is
-odd it is a row larger than that, and stands out over the side, or over its neighbour within a larger one.
+odd it is a row larger than that, and stands out over the side, or over its neighbour within a larger one.  Of longer
+operands what is not zero is drawn.
 
 `draw_svg` and `draw_text` draw it.
 """
@@ -83,7 +84,9 @@ class Picture:
 
 def picture_of(plan: Plan) -> Picture:
     """The plan's blocks, without those that neither visit a cell nor are the last to store a limb."""
-    square, triangle = plan.op == "sqr", plan.triangle and plan.operands == ("a",)
+    shape = next(plan.parts()).plan if plan.copies else plan
+    square, triangle = plan.op == "sqr", shape.triangle and shape.operands == ("a",)
+    reach = plan.limbs if plan.copies else 2 * plan.limbs  # of halves that are not alike, some stands out
     titles = [plan.method]  # for cells before the first heading, if any
     cells: list[list[Place]] = [[]]
     storer: dict[int, int] = {}
@@ -92,9 +95,9 @@ def picture_of(plan: Plan) -> Picture:
             case Block(title):
                 titles.append(title)
                 cells.append([])
-            case Store(column):
+            case Store(column) if column < 2 * plan.limbs:
                 storer[column] = len(titles) - 1
-            case (i, j, once):
+            case (i, j, once) if max(i, j) < reach:
                 cells[-1].append(Place(i + j, abs(i - j) if triangle else i - j, once))
     groups = (
         Group(title, tuple(cells[number]), tuple(sorted(k for k, block in storer.items() if block == number)))
@@ -141,7 +144,8 @@ def unfolded(
                 if step.left in differences:
                     left, right = differences[step.left], differences[step.right]
                     i, j = (left.left.first, right.right.first) if triangle else (left.right.first, right.left.first)
-                place = into + step.into.first if into is not None and step.into.name == "r" else None
+                stored = into is not None and (step.into.name == "r" or plan.copies)
+                place = into + step.into.first if into is not None and stored else None
                 yield from unfolded(step.plan, triangle, (origin[0] + i, origin[1] + j), place, within or plan.method)
             case Recombine(low=0, high=1) if into is not None:
                 yield from (Store(into + column) for column in range(step.half, 2 * plan.limbs))

@@ -148,6 +148,14 @@ class Part:
 
 
 @dataclass(frozen=True)
+class Copy:
+    """into = limbs of an operand, and zeros above them; or the result = the lowest limbs of a product."""
+
+    into: Slice
+    limbs: Slice
+
+
+@dataclass(frozen=True)
 class Recombine:
     """Karatsuba's last step: the result holds L, 2 * `half` limbs, and H above; add L + H - M at column `half`.
 
@@ -171,7 +179,8 @@ class Recombine:
         return (self.low + self.high) * self.half
 
 
-Step = Product | Run | Strip | Double | Apart | Join | Gather | Load | Store | Block | Difference | Part | Recombine
+Sums = Product | Run | Strip | Double | Apart | Join | Gather | Load | Store
+Step = Sums | Block | Difference | Part | Copy | Recombine
 
 
 @dataclass(frozen=True)
@@ -223,8 +232,13 @@ class Plan:
     def operands(self) -> tuple[str, ...]:
         """Names of the operands that its steps speak of; a square formed from parts as a product has both, equal."""
         steps = [step for step in self.steps if isinstance(step, Part | Difference)]
-        two = any(step.right.name == "b" for step in steps) if steps else self.op == "mul"
+        two = any(step.right.name == "b" for step in steps) if steps and not self.copies else self.op == "mul"
         return ("a", "b") if two else ("a",)
+
+    @functools.cached_property
+    def copies(self) -> bool:
+        """Whether it is a product of longer operands."""
+        return any(isinstance(step, Copy) for step in self.steps)
 
     def parts(self) -> Iterator[Part]:
         """The products that other plans form."""
@@ -279,12 +293,12 @@ class Plan:
                     lines.append(f"  column {column}: + r{column}")
                 case Store(column):
                     lines.append(f"  r{column} = column {column}")
-                case Difference() | Part() | Recombine():
+                case Difference() | Part() | Copy() | Recombine():
                     lines += _of_parts(step)
         return "\n".join(lines) + "\n"
 
 
-def _of_parts(step: Difference | Part | Recombine) -> list[str]:
+def _of_parts(step: Difference | Part | Copy | Recombine) -> list[str]:
     """A step that makes a part's operand, a part, or one that puts parts together, as lines of text."""
     match step:
         case Difference(sign, into, left, right):
@@ -292,6 +306,8 @@ def _of_parts(step: Difference | Part | Recombine) -> list[str]:
         case Part(plan, into, left, right, called, shared):
             how = ", called" if called else ", by a function on registers" if shared else ""
             return [f"  {into} = {left} * {right}{how}:", *(f"  {line}" for line in plan.text().splitlines())]
+        case Copy(into, limbs):
+            return [f"  {into} = {limbs}{', zeros above' if into.count > limbs.count else ''}"]
         case Recombine(half, middle, signs, branched=branched):
             sign = f", its sign that of {' * '.join(signs)}" if signs else ""
             low, high = ("L", "H") if step.column == half else (f"r[{2 * half * at}]" for at in (step.low, step.high))

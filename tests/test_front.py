@@ -6,7 +6,7 @@ import pytest
 from clock import quick
 from conftest import avr
 
-from sqgen import answers, attempts, front, kernel, measure
+from sqgen import answers, front, goals, kernel, measure
 from sqgen.answers import COSTS, Row, costs
 from sqgen.contract import OPS
 from sqgen.public import public
@@ -36,7 +36,7 @@ def test_the_points_of_all_goals_are_beaten_by_no_public_code_in_both_cycles_and
         others = [other for other in public(avr(), op) if other.bits == bits and other.bytes and not other.leaks]
         for goal in GOALS:
             asked = spec(avr(), bits, op=op, goal=goal)
-            best = min(fronts[bits], key=lambda row: attempts.ranked(asked, *costs(row)[:3]))
+            best = min(fronts[bits], key=lambda row: goals.ranked(asked, *costs(row)[:3]))
             body, _, size, _ = costs(best)
             assert not [other.who for other in others if other.cycles <= body and (other.bytes or 0) <= size], (
                 bits,

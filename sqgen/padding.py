@@ -1,0 +1,90 @@
+"""Longer operands where code is to be short: which are worth a try, and what else is then.
+
+Where limbs can be halved again and again one function forms each half, and loops do as many in each turn.  An odd
+number wants a function for each of two sizes, at each level: code for 127 limbs is ten times as long as for 128.  What
+the method `padded` takes beside its product hangs on the number of limbs alone, so it is known from the front of larger
+sizes what it costs, and nothing need be tried.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from . import answers, methods
+from .goals import ranked
+from .idioms import idioms
+from .spec import Spec
+
+NAME = "padded"  # the method
+FEW = 2  # that are tried
+BYTES, CYCLES, EACH = 190, 100, 5  # that copying takes at most: bytes, and cycles of a call and for each limb
+FRAME = 4  # bytes of stack beside the limbs of the longer operands, and of their product
+NESTED = 8  # calls in each other, at most
+GROWTH = 1.5  # exponent of the limbs in the cycles of what grows least
+
+
+def padded(spec: Spec) -> list[answers.Row]:
+    """The best rows of the fronts of larger sizes that meet the limits, for longer operands, with what they cost; none
+    where that is not known: if code clears what it leaves, or registers are not its own."""
+    what = spec.contract
+    if what.wiped or spec.reserve or not formed(spec):
+        return []
+    fronts = answers.fronts(what.isa, what.op, spec.core)
+    found = [
+        longer(spec, row, bits // what.isa.limb_bits)
+        for bits, rows in fronts.items()
+        for row in rows
+        if spec.bits < bits <= 2 * spec.bits and called(row, bits // what.isa.limb_bits)
+    ]
+    return sorted((row for row in found if small(spec, row)), key=lambda row: value(spec, row))[:FEW]
+
+
+def formed(spec: Spec) -> bool:
+    """Whether the instruction set's idioms know how to copy operands."""
+    smallest = methods.plan(spec.contract.op, 1, NAME, {"limbs": "2"})
+    return idioms(spec.contract.isa).forms(smallest, spec.core)
+
+
+def called(row: answers.Row, limbs: int) -> bool:
+    """Whether a row's parts are functions, which makes short code."""
+    return {**methods.defaults(str(row[answers.METHOD]), limbs), **row}.get("parts") == "calls"
+
+
+def longer(spec: Spec, row: answers.Row, limbs: int) -> answers.Row:
+    """The row of `padded` for a product of so many limbs by a row of theirs."""
+    what = spec.contract
+    isa, operands = what.isa, len(what.buffers) - 1
+    body, call, size, stack = answers.costs(row)
+    cycles = CYCLES + EACH * (operands + 2) * what.limbs
+    size += BYTES + operands * (limbs - what.limbs) * isa.code_unit  # an instruction for each zero
+    stack += FRAME + (operands + 2) * limbs * (isa.limb_bits // 8)
+    stack += NESTED * (spec.core.pc_limbs - isa.core(isa.default_core).pc_limbs)
+    costs = (body + cycles, call + cycles, size, stack)
+    given = {key: text for key, text in answers.given(row).items() if key != methods.REGISTERS.name}
+    given = {"parts": "calls", **given}  # something, or else what is known to be the best is taken
+    inner = ",".join([str(row[answers.METHOD]), *(f"{key}={text}" for key, text in given.items())])
+    parameters: answers.Row = {answers.GOAL: row[answers.GOAL], "limbs": str(limbs), "inner": inner}
+    return parameters | dict(zip(answers.COSTS, costs, strict=True))
+
+
+def small(spec: Spec, row: answers.Row) -> bool:
+    """Whether a row meets the limits."""
+    limits = ((answers.BYTES, spec.max_bytes), (answers.STACK, spec.max_stack))
+    return all(limit is None or int(row[what]) <= limit for what, limit in limits)
+
+
+def value(spec: Spec, row: answers.Row, scale: float = 1) -> tuple[int, int]:
+    """What the goal wants small of a row, its cycles times the `scale`."""
+    body, call, size, _ = answers.costs(row)
+    return ranked(spec, int(scale * body), int(scale * call), size)
+
+
+def worthwhile(
+    spec: Spec, rows: Sequence[answers.Row], bits: int, padded: Sequence[answers.Row]
+) -> Sequence[answers.Row]:
+    """Those of the rows of another size that may be better than what is `padded`: even here they cost no less than
+    cycles that grow with the power 1.5 of the limbs."""
+    if not padded:
+        return rows
+    scale = (spec.bits / bits) ** GROWTH
+    return [row for row in rows if value(spec, row, scale) < value(spec, padded[0])]
