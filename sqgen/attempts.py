@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from . import answers, methods, padding
-from .goals import ranked
+from .goals import ranked, small, value
 from .idioms import idioms
 from .spec import Spec
 
@@ -114,11 +114,8 @@ def from_front(spec: Spec, rows: Sequence[answers.Row], bits: int) -> list[answe
     exact = bits == spec.bits and alike(spec)
     scale = 1 if exact else bits / spec.bits  # bytes grow a little faster than this, or their square where unrolled
 
-    def small(row: answers.Row) -> bool:
-        limits = ((answers.BYTES, spec.max_bytes), (answers.STACK, spec.max_stack))
-        return all(limit is None or int(row[what]) <= scale * limit for what, limit in limits)
-
-    ordered = sorted(filter(small, rows), key=lambda row: ranked(spec, *answers.costs(row)[:3]))
+    fitting = [row for row in rows if small(spec, row, scale)]
+    ordered = sorted(fitting, key=lambda row: ranked(spec, *answers.costs(row)[:3]))
     least = [min(rows, key=lambda row: int(row[what])) for what in (answers.BYTES, answers.STACK)]
     if exact and ordered and not spec.reserve:
         return ordered[:1]
@@ -135,11 +132,6 @@ def of_other_methods(spec: Spec, ordered: Sequence[answers.Row]) -> list[answers
             names.add(row[answers.METHOD])
             found.append(row)
     return found
-
-
-def value(spec: Spec, row: answers.Row) -> int:
-    """What the goal wants small of a row of a front."""
-    return ranked(spec, *answers.costs(row)[:3])[0]
 
 
 def moved(spec: Spec, name: str, row: answers.Row) -> answers.Row:

@@ -1,7 +1,8 @@
-"""What the goals want."""
+"""What a request wants of a kernel, by what it costs: its goal, and its limits."""
 
 from __future__ import annotations
 
+from . import answers
 from .spec import Spec
 
 
@@ -10,3 +11,15 @@ def ranked(spec: Spec, body: int, call: int, size: int) -> tuple[int, int]:
     balance = size * call**3  # half the bytes are worth a quarter more cycles
     order = {"speed": (body, call), "call": (call, body), "size": (size, call), "balanced": (balance, call)}
     return order[spec.goal]
+
+
+def value(spec: Spec, row: answers.Row, scale: float = 1) -> int:
+    """What the goal wants small of a row with costs, its cycles times the `scale`."""
+    body, call, size, _ = answers.costs(row)
+    return ranked(spec, int(scale * body), int(scale * call), size)[0]
+
+
+def small(spec: Spec, row: answers.Row, scale: float = 1) -> bool:
+    """Whether a row meets the limits times the `scale`."""
+    limits = ((answers.BYTES, spec.max_bytes), (answers.STACK, spec.max_stack))
+    return all(limit is None or int(row[what]) <= scale * limit for what, limit in limits)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from . import answers, methods
-from .goals import ranked
+from .goals import small, value
 from .idioms import idioms
 from .spec import Spec
 
@@ -65,18 +65,6 @@ def longer(spec: Spec, row: answers.Row, limbs: int) -> answers.Row:
     inner = ",".join([str(row[answers.METHOD]), *(f"{key}={text}" for key, text in given.items())])
     parameters: answers.Row = {answers.GOAL: row[answers.GOAL], "limbs": str(limbs), "inner": inner}
     return parameters | dict(zip(answers.COSTS, costs, strict=True))
-
-
-def small(spec: Spec, row: answers.Row) -> bool:
-    """Whether a row meets the limits."""
-    limits = ((answers.BYTES, spec.max_bytes), (answers.STACK, spec.max_stack))
-    return all(limit is None or int(row[what]) <= limit for what, limit in limits)
-
-
-def value(spec: Spec, row: answers.Row, scale: float = 1) -> tuple[int, int]:
-    """What the goal wants small of a row, its cycles times the `scale`."""
-    body, call, size, _ = answers.costs(row)
-    return ranked(spec, int(scale * body), int(scale * call), size)
 
 
 def worthwhile(
