@@ -23,7 +23,7 @@ from sqgen.plan import Block, Copy, Part, Slice, Step
 TITLE = "a product of operands with zeros above them"
 REFERENCE = "MOV96"
 OPS = ("sqr", "mul")
-WHOLE = 8  # limbs of which the longer operands have a multiple, if nothing is said
+WHOLE = 4  # limbs of which the longer operands have a multiple, if nothing is said
 PARAMETERS = (
     Parameter("limbs", "how many the longer operands have", lambda n: str(n // WHOLE * WHOLE + WHOLE)),
     Parameter(
