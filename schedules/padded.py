@@ -35,11 +35,6 @@ PARAMETERS = (
 )
 
 
-def named(method: str, parameters: dict[str, str]) -> str:
-    """A method and its parameters as the parameter `inner` has them."""
-    return ",".join([method, *(f"{name}={value}" for name, value in parameters.items())])
-
-
 def steps(op: str, n: int, values: Values) -> Iterator[Step]:
     """The plan for n limbs.  Raises UserError for operands that would be no longer, or parameters without a value."""
     longer = values.one("limbs")

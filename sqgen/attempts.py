@@ -12,10 +12,6 @@ from .spec import Spec
 TIMES = {"speed": answers.BODY, "call": answers.CALL}  # goals that only time counts for, and which
 FEW = 3  # rows of the front of another size that are tried; where limits are to be met, kernels that do
 SIGNS, BRANCHING = "signs", ("branched", "everywhere")  # a parameter, and what it is where code branches on secrets
-PADDED = "padded"  # the method of longer operands
-FEW_LONGER, MANY = 2, 3  # of those that are tried, and of others then
-LEAST = (answers.BYTES, answers.STACK)  # what may have to be as small as it can be
-COPYING = 190  # bytes that it takes, and its product does not
 WORTH = 2  # times what the best of such a front is by the goal, what of another method is tried, too
 NEAR = 1.1  # times the cycles of the best answer on another core, what may be better on the one that is asked for
 

@@ -204,7 +204,7 @@ class _Replay:
         wanted = [Slice(name, 0, self.plan.limbs) for name in names]
         if factors != wanted or (step.into, step.limbs) != whole or self.stored:
             self.fail(f"{step.limbs}, which is copied to {step.into}, is not the product of the operands")
-        self.add(_cells(_limbs(Slice("a", 0, self.plan.limbs)), _limbs(Slice("b", 0, self.plan.limbs))))
+        self.add(_cells(*map(_limbs, wanted)))
         self.stored |= set(_columns(step.into))
 
     def add(self, cells: Counter[tuple[int, int]], times: int = 1) -> None:

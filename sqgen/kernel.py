@@ -190,7 +190,7 @@ def candidates(spec: Spec) -> list[Compiled]:
 
 def tried(spec: Spec, rows: Iterable[tuple[str, answers.Row]]) -> tuple[list[Compiled], list[UserError]]:
     """What can be compiled of these (method, row), each once, and why others cannot."""
-    what = spec.contract
+    what, isa = spec.contract, spec.contract.isa
     failures: list[UserError] = []
     found: list[Compiled] = []
     fitting = 0
@@ -202,7 +202,7 @@ def tried(spec: Spec, rows: Iterable[tuple[str, answers.Row]]) -> tuple[list[Com
         if found and (least > worthwhile(spec, found) or beaten(spec, row, found, least)):
             continue
         try:
-            goal, isa = str(row.get(answers.GOAL, spec.goal)), what.isa
+            goal = str(row.get(answers.GOAL, spec.goal))
             found.append(compile_plan(made, isa, goal, spec.core, spec.reserve, alone=what.alone, wiped=what.wiped))
             fitting += few and not made.copies and fits(spec, found[-1])  # which of loops takes a run to see
         except UserError as error:
