@@ -1,0 +1,34 @@
+"""Processes side by side: what they return, and that they end without a word."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+
+import pytest
+
+from sqgen import workers
+
+# Far more jobs than processes: most of them wait when the pool is left.
+LEFT = """
+import time
+from sqgen import workers
+with workers.pool() as pool:
+    for _ in pool.map(time.sleep, [0.1] * 999):
+        raise SystemExit(7)
+"""
+
+
+def test_what_each_job_returns_comes_in_order() -> None:
+    with workers.pool() as pool:
+        assert list(pool.map(pow, [2, 3, 4], [5, 6, 7])) == [2**5, 3**6, 4**7]
+        assert pool.submit(pow, 5, 3).result() == 125
+
+
+@pytest.mark.parametrize("_turn", range(8))  # what went wrong hung on which of two threads was first
+def test_a_pool_that_is_left_in_the_middle_says_nothing(_turn: int) -> None:
+    started = time.monotonic()
+    done = subprocess.run([sys.executable, "-c", LEFT], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (7, "", "")
+    assert time.monotonic() - started < 20  # four processors would take 25 s for all of them
