@@ -3,7 +3,7 @@
 # make sim   only the tests against the outside simulators.
 # make lowest  a few tests with the oldest dependencies that pyproject.toml allows.
 # make lock  requirements/ anew: the versions, with hashes, that CI installs.
-# make reproduce  all kernels whose parameters were searched for, by every Python there is: the same code?  Half an hour for each.
+# make reproduce  all kernels whose parameters were searched for, by every Python there is: the same code?  Minutes for each.
 # make matrix  every method, size and core: proved, simulated, held against its manifest; hours, goes on where it was.
 # make hostile  how many bad inputs the tests try; a few minutes.
 # make trust  docs/trust-report.md: what was tried so far, of all that these commands left.
@@ -35,8 +35,7 @@ answers: $(VENV)/installed  # search for the parameters in schedules/answers; ta
 	$(BIN)/python -m sqgen.tune --isa avr
 	$(BIN)/python -m sqgen.tune --isa avr --method karatsuba --method karatsuba-squaring --least 520 --most 1024
 	$(BIN)/python -m sqgen.hints --isa avr
-	$(BIN)/python -m sqgen.front --isa avr --most 512
-	$(BIN)/python -m sqgen.front --isa avr --least 576 --step 64
+	$(BIN)/python -m sqgen.front --isa avr
 	$(BIN)/python -m sqgen.tune --isa msp430 --method product-scanning --method rows --method karatsuba --method karatsuba-squaring --most 1024
 	$(BIN)/python -m sqgen.tune --isa msp430 --method yang --method lazy-doubling --method sbd --method su --most 96
 	$(BIN)/python -m sqgen.tune --isa msp430 --core msp430x-mpy32 --method product-scanning --method karatsuba --method karatsuba-squaring --most 1024

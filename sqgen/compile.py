@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -47,17 +48,21 @@ def compile_plan(
     *,
     alone: bool = False,
     wiped: bool = False,
+    most: float = math.inf,
 ) -> Compiled:
     """Bytes for a plan on a core, or the default one, not yet proved.  For the goal `speed` saved registers are free;
-    those to `reserve` are left alone.  `alone`, `wiped`: as the contract has it.
+    those to `reserve` are left alone.  `alone`, `wiped`: as the contract has it.  Of what is seen to take more than
+    `most` bytes no registers are chosen, which is most of the work.
 
     Raises PressureError where the registers do not suffice, UserError for parts that the instruction set's idioms
-    cannot form, or that lie too far apart.
+    cannot form, or that lie too far apart, and for what takes too many bytes.
     """
     rules, core = idioms(isa), core or isa.core(isa.default_core)
     if not rules.forms(plan, core):
         raise unformed(rules, plan, isa, core)
     code = without(rules.lower(plan, isa, core, reserve), reserve)
+    if (least := least_bytes(code, isa)) > most:
+        raise UserError(f"method '{plan.method}' takes {least} bytes and more", Exit.LIMITS)
     try:
         allocated = allocate.allocate_all(
             code.functions,
@@ -76,6 +81,14 @@ def compile_plan(
         raise UserError(f"method '{plan.method}' cannot leave {', '.join(taken)} alone; take another one", Exit.LIMITS)
     compiled = framed(Compiled(plan, isa, code, registers, written, (), b"", alone), core, ())
     return framed(compiled, core, wiping.ops(compiled, core)) if wiped else compiled
+
+
+def least_bytes(code: Code, isa: Isa) -> int:
+    """Bytes that the code takes at least: two moves may become one, and where an instruction takes a list of registers,
+    so may loads and stores."""
+    listed = any(operand.kind == "list" for insn in isa.insns.values() for operand in insn.operands)
+    kept = {name for name, insn in isa.insns.items() if insn.kind != "move"} | (set() if listed else {"load", "store"})
+    return isa.code_unit * sum(op.insn in kept for function in code.functions for op in function.ops)
 
 
 def framed(compiled: Compiled, core: Core, last: Sequence[Op]) -> Compiled:

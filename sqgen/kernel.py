@@ -199,11 +199,14 @@ def tried(spec: Spec, rows: Iterable[tuple[str, answers.Row]]) -> tuple[list[Com
     for least, made, row in plans if few else sorted(plans, key=lambda each: (each[0], not each[1].branches)):
         if fitting >= FEW:
             break
-        if found and (least > worthwhile(spec, found) or beaten(spec, row, found, least)):
+        most = worthwhile(spec, found) if found else math.inf
+        if found and (least > most or beaten(spec, row, found, least)):
             continue
+        goal = str(row.get(answers.GOAL, spec.goal))
         try:
-            goal = str(row.get(answers.GOAL, spec.goal))
-            found.append(compile_plan(made, isa, goal, spec.core, spec.reserve, alone=what.alone, wiped=what.wiped))
+            found.append(
+                compile_plan(made, isa, goal, spec.core, spec.reserve, alone=what.alone, wiped=what.wiped, most=most)
+            )
             fitting += few and not made.copies and fits(spec, found[-1])  # which of loops takes a run to see
         except UserError as error:
             failures.append(error)
