@@ -34,6 +34,7 @@ sim: $(VENV)/tested-with packages
 answers: $(VENV)/installed  # search for the parameters in schedules/answers; takes minutes
 	$(BIN)/python -m sqgen.tune --isa avr
 	$(BIN)/python -m sqgen.tune --isa avr --method karatsuba --method karatsuba-squaring --least 520 --most 1024
+	$(BIN)/python -m sqgen.tune --isa avr --method bordered --least 136 --most 1024
 	$(BIN)/python -m sqgen.hints --isa avr
 	$(BIN)/python -m sqgen.front --isa avr
 	$(BIN)/python -m sqgen.tune --isa msp430 --method product-scanning --method rows --method karatsuba --method karatsuba-squaring --most 1024

@@ -24,7 +24,7 @@ from .avr_level import ALL_STORED, Given, Level, left, load_pointer
 from .avr_middle import in_place
 from .avr_nested import FRAME, nested
 from .avr_padded import Padded
-from .avr_registers import HIGH, POINTERS, pointers, pool
+from .avr_registers import HIGH, POINTERS, pointers, pointers_behind, pool
 from .avr_runs import clear
 from .avr_signed import Site
 from .avr_stream import Stream
@@ -264,6 +264,7 @@ class Calling:
         self.module, self.build, self.plan = module, build, plan
         self.walks = pointers(plan)
         self.slots: dict[str, int] = {}  # where in the frame (bytes above SP) a pointer waits
+        self.there = True  # whether they are still in their registers, too
 
     def save(self) -> None:
         """Push the pointers."""
@@ -276,10 +277,14 @@ class Calling:
         self.slots = {base: self.depth - above + 1 for base, above in self.slots.items()}
 
     def call(self, step: Part) -> None:
-        """Set the pointers of a part's function and call it."""
-        self.build.raw(stack_pointer_to("Y"))
+        """Set the pointers of a part's function, where they are not, and call it."""
         wanted = pointers(step.plan)
         slices = {"r": step.into, "a": step.left, "b": step.right}
+        if self.there and wanted == self.walks and not any(where.first for where in slices.values()):
+            wanted = {}
+        else:
+            self.build.raw(stack_pointer_to("Y"))
+        self.there = False
         for base in sorted(wanted, key=lambda name: wanted[name] == "Y"):  # Y is the way to them: last
             where = slices[base]
             load_pointer(self.build, wanted[base], self.slots[where.name], where.first)
@@ -297,9 +302,10 @@ class Calling:
                 self.call(step)
         if sum(1 for _ in self.plan.products()) > FAR:  # the parts stand here, or no call would reach them
             self.build.mark("functions")
-        for base, pointer in reversed(self.walks.items()):
-            for register in POINTERS[pointer]:
-                self.build.emit("pop", register)
-            self.build.mark("point", pointer, Memory(base, 0))
         rest = replace(self.plan, steps=steps[last + 1 :])
+        after = pointers_behind(self.plan)
+        for base in reversed(self.walks):
+            for register in POINTERS[after[base]]:
+                self.build.emit("pop", register)
+            self.build.mark("point", after[base], Memory(base, 0))
         Leaf(rest, self.build, *operands(self.build, rest)).all_steps()

@@ -20,9 +20,20 @@ def pointers(plan: Plan) -> dict[str, str]:
     again = plan.loops or any(isinstance(step, Load | Part) for step in plan.steps)
     if plan.operands == ("a",):
         return {"r": "Z", "a": "Y"} if again else {"r": "X", "a": "Z"}
-    if any(isinstance(step, Difference) for step in plan.steps):  # limbs of a are reached more than once
+    if bordered(plan) or any(isinstance(step, Difference) for step in plan.steps):  # limbs of a are reached again
         return {"r": "Z", "a": "Y", "b": "X"}
     return {"r": "Z", "a": "X", "b": "Y"} if again else {"r": "X", "a": "Y", "b": "Z"}
+
+
+def bordered(plan: Plan) -> bool:
+    """Whether it adds products of its own to one of its operands' lower limbs, which stands where its own begins."""
+    return plan.op == "mul" and any(isinstance(step, Part) for step in plan.steps) and any(plan.products())
+
+
+def pointers_behind(plan: Plan) -> dict[str, str]:
+    """The same once the parts of a plan are formed, and its own products are to be added: of two operands any limb is
+    reached then, and the result is walked over once."""
+    return {"r": "X", "a": "Y", "b": "Z"} if bordered(plan) else pointers(plan)
 
 
 def pool(isa: Isa, walks: Mapping[str, str]) -> tuple[str, ...]:

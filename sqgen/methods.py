@@ -132,6 +132,11 @@ def sought(name: str, limbs: int) -> bool:
     return limbs >= getattr(method(name), "SOUGHT_FROM", 1)
 
 
+def rare(name: str) -> bool:
+    """Whether answers are kept only for sizes at which the method is the fastest, which are few (`RARE`)."""
+    return bool(getattr(method(name), "RARE", False))
+
+
 def points(name: str, limbs: int) -> list[dict[str, str]]:
     """Parameters that may be the fastest at that size, for a method that knows; else the defaults alone."""
     found: Callable[[int], list[dict[str, str]]] = getattr(method(name), "points", lambda limbs: [{}])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import click
 from rich.progress import track
@@ -169,6 +169,21 @@ def best(
     return {method: one for method, one in found.items() if one[0] < NEVER}
 
 
+def kept(which: Isa, op: str, method: str, found: Mapping[int, Mapping[str, Found]], core: Core) -> dict[int, Given]:
+    """By limbs, the parameters found for a method; of one that seldom is the fastest, where it is faster than all that
+    is known of others."""
+    own = {limbs: every[method] for limbs, every in found.items() if method in every}
+    if methods.rare(method):
+        own = {limbs: one for limbs, one in own.items() if one[0] < others(which, op, limbs, method, core)}
+    return {limbs: given for limbs, (_, given) in own.items()}
+
+
+def others(which: Isa, op: str, limbs: int, method: str, core: Core) -> int:
+    """Cycles of the body of the fastest kernel that is known at a size by another method."""
+    known = answers.known(which, op, limbs * which.limb_bits, core)
+    return min((int(row[answers.BODY]) for name, row in known if name != method), default=NEVER)
+
+
 @click.command()
 @click.option("--isa", "name", required=True, help="Instruction set.")
 @click.option("--core", "core_name", help="Core to look for answers of its own for.  [default: the default one]")
@@ -188,7 +203,7 @@ def main(name: str, core_name: str | None, names: tuple[str, ...], *, allow_vari
         for limbs in track(lengths, description=f"{name}, {op}"):
             found[limbs] = best(which, op, limbs, chosen, found.get(limbs - 1, {}), core=core) if chosen else {}
         for method in chosen:
-            known = {limbs: all_found[method][1] for limbs, all_found in found.items() if method in all_found}
+            known = kept(which, op, method, found, core)
             rows = {n * which.limb_bits: [row(which, op, n, method, given, core=core)] for n, given in known.items()}
             save(which, method, op, rows, core)
     click.echo(f"wrote {answers.path(which, core)}")

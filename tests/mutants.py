@@ -30,6 +30,7 @@ PARTS = [  # kernels whose parts stand in place, are called, and are put togethe
     "sqr/karatsuba-squaring levels=2 parts=calls/64",
     "sqr/karatsuba-squaring levels=1 parts=shared/40",
     "sqr/hybrid-karatsuba levels=1 parts=inline/64",
+    "mul/bordered border=2 block=6/80",
     "sqr/karatsuba-squaring levels=1 parts=calls recombine=looped/128",
 ]
 

@@ -24,7 +24,7 @@ from sqgen.prove import prove
 from sqgen.spec import spec
 
 CORE = "cortex-m3"
-UNFORMED = ("hybrid-karatsuba", "row-loops", "column-loops", "padded")  # cells beside a part, loops, copies
+UNFORMED = ("hybrid-karatsuba", "row-loops", "column-loops", "padded", "bordered")  # cells beside a part, loops, copies
 METHODS = [(op, name) for op in ("sqr", "mul") for name in methods.names(op) if name not in UNFORMED]
 REQUESTS = [(op, bits, name) for op, name in METHODS for bits in (64, 96, 160, 256)]
 LEVELS = [  # Karatsuba's levels in place, halves that are equal and that are not

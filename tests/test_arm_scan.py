@@ -11,7 +11,15 @@ from sqgen.methods import names
 
 CORE = "cortex-m0"
 LOOPS = {"row-loops", "column-loops"}
-LEVELS = {"karatsuba", "karatsuba-squaring", "hybrid-karatsuba", "streamed-karatsuba", "padded", *LOOPS}  # parts, loops
+LEVELS = {
+    "karatsuba",
+    "karatsuba-squaring",
+    "hybrid-karatsuba",
+    "streamed-karatsuba",
+    "padded",
+    "bordered",
+    *LOOPS,
+}  # parts, loops
 METHODS = [(op, method) for op in ("sqr", "mul") for method in names(op) if method not in LEVELS]
 
 

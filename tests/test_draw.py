@@ -13,7 +13,7 @@ from sqgen.plan import Block, Plan, Product, Store
 SVG = "{http://www.w3.org/2000/svg}"
 METHODS = [(op, name) for op in ("sqr", "mul") for name in methods.names(op)]
 THREE_SQUARES = ["karatsuba-squaring", "streamed-karatsuba"]
-IN_PARTS = ["hybrid-karatsuba", "karatsuba", *THREE_SQUARES]  # other plans form some of their cells
+IN_PARTS = ["bordered", "hybrid-karatsuba", "karatsuba", *THREE_SQUARES]  # other plans form some of their cells
 WHOLE = [(op, name) for op, name in METHODS if name not in IN_PARTS]
 SIZES = [2, 3, 4, 5, 7, 8, 12, 13, 16, 20, 24, 25, 31, 32, 48, 49, 64]
 WIDTHS = [24, 40, 80, 100, 200]
@@ -43,7 +43,12 @@ def places(plan: Plan) -> list[tuple[int, int]]:
 
 
 def one_level(op: str, n: int, name: str) -> Plan:
-    """The plan with parts of which none has parts."""
+    """The plan with parts of which none has parts, and none stands out over what is beside it."""
+    if name == "bordered":
+        border = "2" if n > 2 and n % 2 == 0 else "1"
+        return methods.plan(
+            op, n, name, {"border": border}, lambda part, *_: {"levels": "1"} if part == "karatsuba" else {}
+        )
     levels = any(parameter.name == "levels" for parameter in methods.method(name).PARAMETERS)
     return methods.plan(op, n, name, {"levels": "1"} if levels else {})
 
