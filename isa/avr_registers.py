@@ -26,8 +26,8 @@ def pointers(plan: Plan) -> dict[str, str]:
 
 
 def bordered(plan: Plan) -> bool:
-    """Whether it adds products of its own to one of its operands' lower limbs, which stands where its own begins."""
-    return plan.op == "mul" and any(isinstance(step, Part) for step in plan.steps) and any(plan.products())
+    """Whether it adds products of its own, of limbs of two operands, to what its parts have formed."""
+    return len(plan.operands) == 2 and any(plan.parts()) and any(plan.products())
 
 
 def pointers_behind(plan: Plan) -> dict[str, str]:
