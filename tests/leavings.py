@@ -14,7 +14,6 @@ from sqgen.errors import UserError
 from sqgen.idioms import idioms
 from sqgen.interpret import Machine, Run, follow, operands
 from sqgen.kernel import Kernel
-from sqgen.plan import Product
 from sqgen.spec import spec
 from sqgen.table import Core, Isa
 
@@ -44,7 +43,7 @@ def able(which: Isa, op: str, limbs: int, method: str, core: str) -> bool:
         plan = methods.plan(op, limbs, method, {})
     except UserError:
         return False
-    mixed = any(plan.parts()) and any(isinstance(step, Product) for step in plan.steps)
+    mixed = any(plan.parts()) and any(plan.products())
     return idioms(which).forms(plan, which.core(core)) and not (mixed and which.name == "arm")
 
 

@@ -192,7 +192,7 @@ def kernel(name: str, core_name: str | None, op: str, bits: int, guard: str = ""
     [
         ("avr", None, "sqr", 384),
         ("avr", None, "mul", 320),
-        ("avr", "atmega2560", "mul", 264),
+        ("avr", "atmega2560", "mul", 272),
         ("avr", None, "sqr", 712),
         ("arm", "cortex-m3", "sqr", 512),
         ("arm", "cortex-m3", "mul", 352),
