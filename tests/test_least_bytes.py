@@ -24,7 +24,7 @@ CORES = {"avr": ("atmega128", "attiny1614"), "arm": ("cortex-m4", "cortex-m0"), 
 CASES = [
     (name, core, op, bits)
     for name, cores in CORES.items()
-    for core, op, bits in itertools.product(cores, OPS, (64, 160, 512))
+    for core, op, bits in itertools.product(cores, OPS, (64, 160, 256))
 ]
 
 
