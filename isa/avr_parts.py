@@ -264,7 +264,6 @@ class Calling:
         self.module, self.build, self.plan = module, build, plan
         self.walks = pointers(plan)
         self.slots: dict[str, int] = {}  # where in the frame (bytes above SP) a pointer waits
-        self.there = True  # whether they are still in their registers, too
 
     def save(self) -> None:
         """Push the pointers."""
@@ -280,14 +279,12 @@ class Calling:
         """Set the pointers of a part's function, where they are not, and call it."""
         wanted = pointers(step.plan)
         slices = {"r": step.into, "a": step.left, "b": step.right}
-        if self.there and wanted == self.walks and not any(where.first for where in slices.values()):
-            wanted = {}
-        else:
+        own = all((where.name, where.first) == (base, 0) for base, where in slices.items())
+        if not (own and wanted == self.walks and step is next(self.plan.parts())):
             self.build.raw(stack_pointer_to("Y"))
-        self.there = False
-        for base in sorted(wanted, key=lambda name: wanted[name] == "Y"):  # Y is the way to them: last
-            where = slices[base]
-            load_pointer(self.build, wanted[base], self.slots[where.name], where.first)
+            for base in sorted(wanted, key=lambda name: wanted[name] == "Y"):  # Y is the way to them: last
+                where = slices[base]
+                load_pointer(self.build, wanted[base], self.slots[where.name], where.first)
         self.build.mark("rcall", self.module.called(step.plan))
 
     def all_steps(self) -> None:

@@ -23,7 +23,7 @@ from sqgen.errors import UserError
 from sqgen.methods import REGISTERS, Parameter, Values
 from sqgen.plan import Block, Load, Part, Product, Slice, Step, Store
 
-from .sweeps import sweeps
+from .sweeps import filling
 
 TITLE = "Karatsuba multiplication with rows around it"
 REFERENCE = "MOV96"
@@ -57,13 +57,10 @@ def steps(op: str, n: int, values: Values) -> Iterator[Step]:
     rows += [[Product(i, j) for i in range(inner)] for j in range(inner, n)]
     filled: set[int] = set()
     for first in range(inner, 2 * n - 1, width):
-        last = first + width
-        end = last if last < 2 * n - 1 else 2 * n
+        end = first + width if first + width < 2 * n - 1 else 2 * n
         yield Block(f"columns {first}..{end - 1}")
         for row in rows:
-            for run in sweeps([cell for cell in row if first <= cell.column < last], filled):
-                filled |= {column for cell in run.cells for column in (cell.column, cell.column + 1)}
-                yield run
+            yield from filling([cell for cell in row if first <= cell.column < end], filled)
         yield from (Load(column) for column in range(first, min(end, 2 * inner)))
         yield from (Store(column) for column in range(first, end))
         filled = {end, end + 1}

@@ -78,9 +78,7 @@ def block(n: int, first: int, end: int, order: str, filled: set[int]) -> Iterato
     cells = [Product(i, column - i) for column in range(first, end) for i in range((column + 1) // 2) if column - i < n]
     runs: list[Run] = []
     for layer in layers(n, cells, order):
-        for run in sweeps(layer, filled):
-            filled |= {column for cell in run.cells for column in (cell.column, cell.column + 1)}
-            runs.append(run)
+        runs += filling(layer, filled)
     filled.add(end + 1)  # the carries that leave the block's own limbs
     if runs and len(runs[-1].cells) == 1 and order in "vr":
         runs = late_tops(runs, end - 1)
@@ -135,6 +133,13 @@ def sweeps(layer: Sequence[Product], filled: set[int]) -> list[Run]:
             runs.append([cell])
     runs.sort(key=lambda run: (run[-1].column + 1 in filled, run[-1].column))
     return [Run(tuple(run)) for run in runs]
+
+
+def filling(layer: Sequence[Product], filled: set[int]) -> Iterator[Run]:
+    """The same, their limbs added to the columns that are `filled`."""
+    for run in sweeps(layer, filled):
+        filled |= {column for cell in run.cells for column in (cell.column, cell.column + 1)}
+        yield run
 
 
 def stage(first: int, last: int) -> Iterator[Step]:

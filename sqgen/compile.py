@@ -61,7 +61,7 @@ def compile_plan(
     if not rules.forms(plan, core):
         raise unformed(rules, plan, isa, core)
     code = without(rules.lower(plan, isa, core, reserve), reserve)
-    if (least := least_bytes(code, isa)) > most:
+    if most < math.inf and (least := least_length(code, isa)) > most:
         raise UserError(f"method '{plan.method}' takes {least} bytes and more", Exit.LIMITS)
     try:
         allocated = allocate.allocate_all(
@@ -83,7 +83,7 @@ def compile_plan(
     return framed(compiled, core, wiping.ops(compiled, core)) if wiped else compiled
 
 
-def least_bytes(code: Code, isa: Isa) -> int:
+def least_length(code: Code, isa: Isa) -> int:
     """Bytes that the code takes at least: two moves may become one, and where an instruction takes a list of registers,
     so may loads and stores."""
     listed = any(operand.kind == "list" for insn in isa.insns.values() for operand in insn.operands)

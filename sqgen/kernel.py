@@ -199,8 +199,8 @@ def tried(spec: Spec, rows: Iterable[tuple[str, answers.Row]]) -> tuple[list[Com
     for least, made, row in plans if few else sorted(plans, key=lambda each: (each[0], not each[1].branches)):
         if fitting >= FEW:
             break
-        most = worthwhile(spec, found) if found else math.inf
-        if found and (least > most or beaten(spec, row, found, least)):
+        most = worthwhile(spec, found)
+        if least > most or beaten(spec, row, found, least):
             continue
         goal = str(row.get(answers.GOAL, spec.goal))
         try:
@@ -248,7 +248,7 @@ def least_bytes(which: Plan, isa: Isa) -> int:
 
 def worthwhile(spec: Spec, found: list[Compiled]) -> float:
     """Bytes above which another kernel cannot be what is wanted."""
-    if spec.max_stack is not None:
+    if spec.max_stack is not None or not found:
         return math.inf
     sizes = [len(each.image) for each in found]
     limits = [math.inf]

@@ -11,7 +11,7 @@ from sqgen.methods import names
 
 CORE = "cortex-m0"
 LOOPS = {"row-loops", "column-loops"}
-LEVELS = {
+LEVELS = {  # parts, loops
     "karatsuba",
     "karatsuba-squaring",
     "hybrid-karatsuba",
@@ -19,7 +19,7 @@ LEVELS = {
     "padded",
     "bordered",
     *LOOPS,
-}  # parts, loops
+}
 METHODS = [(op, method) for op in ("sqr", "mul") for method in names(op) if method not in LEVELS]
 
 

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
 from conftest import avr
+from judges import all_agree
 
-from sqgen import answers, check, cover, kernel, methods, tune
+from sqgen import answers, cover, kernel, methods, tune
 from sqgen.cover import CoverError
 from sqgen.errors import UserError
-from sqgen.forward_proof import prove_forward
-from sqgen.interpret import broken_promise
 from sqgen.plan import Block, Load, Product, Run, Store
 from sqgen.spec import spec
 
@@ -32,12 +30,7 @@ MADE = [
 @pytest.mark.parametrize(("bits", "given"), MADE)
 def test_both_proofs_runs_and_the_simulator_agree_that_it_is_the_product(bits: int, given: dict[str, str]) -> None:
     made = kernel.make(spec(avr(), bits, op="mul", method="bordered", parameters=given))
-    code = made.compiled.image, made.spec.contract, made.spec.core
-    again = prove_forward(*code)
-    assert again.proved and again.paths == (made.verdict.path,) and again.stack == made.verdict.stack
-    assert not broken_promise(*code, runs=40)
-    seen = check.run(*code, entry=0, runs=20, branches=False)
-    assert (seen.body, seen.call, seen.stack) == (made.price.body, made.price.call, made.verdict.stack)
+    all_agree(made)
 
 
 @pytest.mark.parametrize(("border", "block", "limbs"), [*itertools.product((1, 2, 3), (1, 2, 7, 10), (8, 13))])
@@ -81,16 +74,11 @@ def test_the_border_tried_first_leaves_what_can_be_halved(bits: int) -> None:
 # ---- where it is the fastest ----------------------------------------------------------------------------------------
 
 
-def faster() -> Iterator[tuple[int, int, int]]:
-    """(bits, cycles of the answer, and of the best one by another method)."""
-    for bits, rows in KEPT.items():
-        others = [row for name, row in answers.known(avr(), "mul", bits) if name != "bordered"]
-        yield bits, int(rows[0][answers.BODY]), int(answers.best(others)[answers.BODY])
-
-
 def test_answers_are_kept_where_it_is_the_fastest_alone() -> None:
     assert {264, 520, 528} <= {*KEPT}  # bits; 521 are a curve's
-    assert all(mine < other for _, mine, other in faster())
+    for bits, (mine,) in KEPT.items():
+        others = [row for name, row in answers.known(avr(), "mul", bits) if name != "bordered"]
+        assert int(mine[answers.BODY]) < int(answers.best(others)[answers.BODY])
 
 
 @pytest.mark.parametrize("bits", [264, 328])

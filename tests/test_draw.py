@@ -44,13 +44,14 @@ def places(plan: Plan) -> list[tuple[int, int]]:
 
 def one_level(op: str, n: int, name: str) -> Plan:
     """The plan with parts of which none has parts, and none stands out over what is beside it."""
-    if name == "bordered":
-        border = "2" if n > 2 and n % 2 == 0 else "1"
-        return methods.plan(
-            op, n, name, {"border": border}, lambda part, *_: {"levels": "1"} if part == "karatsuba" else {}
-        )
+    inside = {"border": "2"} if name == "bordered" and n > 2 and n % 2 == 0 else {}
+    return methods.plan(op, n, name, inside | single(name), single)
+
+
+def single(name: str, *_: object) -> dict[str, str]:
+    """Parameters for one level, where the method has levels."""
     levels = any(parameter.name == "levels" for parameter in methods.method(name).PARAMETERS)
-    return methods.plan(op, n, name, {"levels": "1"} if levels else {})
+    return {"levels": "1"} if levels else {}
 
 
 def leaves(plan: Plan) -> int:

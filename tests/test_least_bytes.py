@@ -12,7 +12,7 @@ from conftest import avr
 
 from sqgen import compile as compiling
 from sqgen import kernel, methods
-from sqgen.compile import compile_plan, least_bytes
+from sqgen.compile import compile_plan, least_length
 from sqgen.contract import OPS
 from sqgen.errors import UserError
 from sqgen.idioms import idioms
@@ -34,7 +34,7 @@ def lengths(which: Isa, core: Core, op: str, bits: int) -> Iterator[tuple[int, i
         with contextlib.suppress(UserError):
             plan = methods.plan(op, bits // which.limb_bits, method, {})
             made = len(compile_plan(plan, which, core=core).image)
-            yield least_bytes(idioms(which).lower(plan, which, core), which), made
+            yield least_length(idioms(which).lower(plan, which, core), which), made
 
 
 @pytest.mark.parametrize(("name", "core", "op", "bits"), CASES)
@@ -48,7 +48,7 @@ def test_no_code_is_shorter_than_what_is_said_of_it(name: str, core: str, op: st
 
 def test_code_that_is_too_long_is_said_to_be() -> None:
     plan = methods.plan("mul", 16, "rows", {})
-    least = least_bytes(idioms(avr()).lower(plan, avr(), avr().core("atmega128")), avr())
+    least = least_length(idioms(avr()).lower(plan, avr(), avr().core("atmega128")), avr())
     assert compile_plan(plan, avr(), most=least).image == compile_plan(plan, avr()).image
     with pytest.raises(UserError, match=f"^method 'rows' takes {least} bytes and more$"):
         compile_plan(plan, avr(), most=least - 1)
@@ -63,7 +63,7 @@ def test_the_choice_is_the_same_as_if_all_were_made(
 ) -> None:
     asked = spec("avr", bits, op=op, max_bytes=limit, goal=goal)
     few = kernel.candidates(asked)
-    monkeypatch.setattr(compiling, "least_bytes", lambda *_: -math.inf)
+    monkeypatch.setattr(compiling, "least_length", lambda *_: -math.inf)
     every = kernel.candidates(asked)
     assert len(few) < len(every)
     assert kernel.picked(asked, few).image == kernel.picked(asked, every).image

@@ -104,14 +104,14 @@ def test_the_small_256_bit_square_is_not_much_slower() -> None:
     assert kernel.size <= 1160 and kernel.price.call <= 2300
 
 
-SHAPES = (
+SHAPES = (  # that idioms of their own form, or none
     "product-scanning",
     "column-loops",
     "row-loops",
     "rows",
     "padded",
     "bordered",
-)  # that idioms of their own form, or none
+)
 SQUARES = [m for m in methods.names("sqr") if "karatsuba" not in m and m not in SHAPES]
 PRODUCTS = [m for m in methods.names("mul") if "karatsuba" not in m and m not in SHAPES]
 

@@ -6,13 +6,12 @@ from dataclasses import replace
 
 import pytest
 from conftest import avr
+from judges import all_agree
 
-from sqgen import answers, attempts, check, cover, kernel, measure, methods, padding
+from sqgen import answers, attempts, cover, kernel, measure, methods, padding
 from sqgen.answers import costs
 from sqgen.cover import CoverError
 from sqgen.errors import Exit, UserError
-from sqgen.forward_proof import prove_forward
-from sqgen.interpret import broken_promise
 from sqgen.plan import Block, Copy, Plan, Step
 from sqgen.spec import spec
 
@@ -34,12 +33,7 @@ def test_both_proofs_runs_and_the_simulator_agree_that_it_is_the_product(
     op: str, bits: int, given: dict[str, str]
 ) -> None:
     made = kernel.make(spec(avr(), bits, op=op, method="padded", parameters=given))
-    code = made.compiled.image, made.spec.contract, made.spec.core
-    again = prove_forward(*code)
-    assert again.proved and again.paths == (made.verdict.path,) and again.stack == made.verdict.stack
-    assert not broken_promise(*code, runs=40)
-    seen = check.run(*code, entry=0, runs=20, branches=False)
-    assert (seen.body, seen.call, seen.stack) == (made.price.body, made.price.call, made.verdict.stack)
+    all_agree(made)
 
 
 @pytest.mark.parametrize(("op", "names"), [("mul", ("a", "b")), ("sqr", ("a",))])
