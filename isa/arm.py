@@ -118,7 +118,7 @@ def forms(plan: Plan, core: Core) -> bool:
     if plan.op == "sqr" and any(plan.parts()) and len(plan.operands) > 1:
         return False  # parts of a product, where there is one operand
     if LONG in core.lacks:
-        return not plan.loops
+        return not plan.loops and alone(plan)
     return calls(plan)
 
 
@@ -126,9 +126,14 @@ def calls(plan: Plan) -> bool:
     """Whether a plan is a level of calls, if it has parts: with nothing beside them, and summed up without loops."""
     if not any(plan.parts()):
         return True
-    alone = all(isinstance(step, LEVEL) for step in plan.steps)
     looped = any(isinstance(step, Recombine) and step.turn for step in plan.steps)
-    return alone and not looped and all(part.called and balances(part.plan) for part in plan.parts())
+    return alone(plan) and not looped and all(part.called and balances(part.plan) for part in plan.parts())
+
+
+def alone(plan: Plan) -> bool:
+    """Whether nothing stands beside parts that are called."""
+    called = [part.plan for part in plan.parts() if part.called]
+    return not called or (all(isinstance(step, LEVEL) for step in plan.steps) and all(map(alone, called)))
 
 
 def balances(plan: Plan) -> bool:

@@ -82,8 +82,6 @@ class Level:
                     self.recombine(step)
                 case Recombine():
                     raise UserError(f"{self.plan.method} has no loops on Cortex-M; choose recombine=unrolled")
-                case _:
-                    raise UserError(f"{self.plan.method} has cells beside a part, which sqgen cannot form here")
         self.leave()
         pool = tuple(register for register in self.calls.pool if register not in self.saved)
         return Function(self.name, tuple(self.build.ops), pool)

@@ -40,10 +40,12 @@ def forms(plan: Plan) -> bool:
 
 
 def preferred(op: str, limbs: int) -> list[tuple[str, dict[str, str]]]:
-    """The methods, with their parameters, that are the fastest."""
-    if limbs == 1 or (op == "mul" and limbs in VECTORS):
-        return [("product-scanning", {})]
-    return [("karatsuba-squaring" if op == "sqr" else "karatsuba", {"parts": "whole"})]
+    """The methods, with their parameters, that are the fastest, and the shortest but for those that are as short."""
+    columns: list[tuple[str, dict[str, str]]] = [("product-scanning", {})]
+    if limbs == 1:
+        return columns
+    halves = [("karatsuba-squaring" if op == "sqr" else "karatsuba", {"parts": "whole"})]
+    return columns + halves if op == "mul" and limbs in VECTORS else halves
 
 
 def lower(plan: Plan, reserve: Sequence[str]) -> Code:

@@ -161,7 +161,8 @@ def unformed(rules: Idioms, plan: Plan, isa: Isa, core: Core) -> UserError:
 
 def own_advice(rules: Idioms, plan: Plan, core: Core) -> str:
     """With which parameters the plan's method is formed, "" for none that the idioms know."""
-    known = [*rules.starts(plan.method, plan.op, plan.limbs), *methods.points(plan.method, plan.limbs)]
+    good = [given for name, given in rules.preferred(plan.op, plan.limbs, core) if name == plan.method]
+    known = [*good, *rules.starts(plan.method, plan.op, plan.limbs), *methods.points(plan.method, plan.limbs)]
     found = next((point for point in known if _formed(rules, plan, plan.method, [point], core)), {})
     return f"choose {' '.join(f'-p {name}={value}' for name, value in found.items())}" if found else ""
 

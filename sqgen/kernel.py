@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from . import answers, measure, methods
-from .attempts import FEW, TIMES, alike, alike_but_signs, points, requests, with_branches
+from .attempts import FEW, TIMES, alike, alike_but_signs, in_order, points, requests, with_branches, without_limits
 from .compile import Compiled, compile_plan
 from .contract import Verdict
 from .digest import proof_digest, sha256
@@ -158,7 +158,7 @@ def choose(spec: Spec, compiled: Callable[[Spec], Sequence[Compiled]] | None = N
     if room is None or len(chosen.image) <= room:
         return chosen
     limited = replace(spec, max_bytes=room)
-    return picked(limited, found if requests(limited) == requests(spec) else compiled(limited))
+    return picked(limited, found if spec.parameters else compiled(limited))
 
 
 def picked(spec: Spec, found: Sequence[Compiled]) -> Compiled:
@@ -178,6 +178,10 @@ def picked(spec: Spec, found: Sequence[Compiled]) -> Compiled:
 def candidates(spec: Spec) -> list[Compiled]:
     """Kernels that come into question; where registers are to be left alone, and none of those that should be good can
     do that, those of all methods.  Raises UserError if none compiles."""
+    if free := without_limits(spec):
+        found, _ = tried(spec, with_branches(spec, requests(free)), spec.max_bytes or math.inf)
+        if any(fits(spec, each) for each in found):
+            return found
     found, failures = tried(spec, with_branches(spec, requests(spec)))
     if not found and spec.reserve and spec.method == "auto":
         found, _ = tried(spec, [(name, points(spec, name)[0]) for name in methods.names(spec.contract.op)])
@@ -188,18 +192,20 @@ def candidates(spec: Spec) -> list[Compiled]:
     return found
 
 
-def tried(spec: Spec, rows: Iterable[tuple[str, answers.Row]]) -> tuple[list[Compiled], list[UserError]]:
-    """What can be compiled of these (method, row), each once, and why others cannot."""
+def tried(
+    spec: Spec, rows: Iterable[tuple[str, answers.Row]], limit: float = math.inf
+) -> tuple[list[Compiled], list[UserError]]:
+    """What can be compiled of these (method, row), each once, in no more bytes than that, and why others cannot."""
     what, isa = spec.contract, spec.contract.isa
     failures: list[UserError] = []
     found: list[Compiled] = []
     fitting = 0
-    few = spec.limited and spec.method == "auto"  # the best come first, and it is not known whether they fit
+    few = spec.limited and in_order(spec)  # and it is not known whether they fit
     plans = planned(spec, rows, failures)
     for least, made, row in plans if few else sorted(plans, key=lambda each: (each[0], not each[1].branches)):
         if fitting >= FEW:
             break
-        most = worthwhile(spec, found)
+        most = min(limit, worthwhile(spec, found))
         if least > most or beaten(spec, row, found, least):
             continue
         goal = str(row.get(answers.GOAL, spec.goal))

@@ -37,14 +37,12 @@ def made(isa: str, op: str, bits: int, method: str = "auto", core: str | None = 
 
 
 def able(which: Isa, op: str, limbs: int, method: str, core: str) -> bool:
-    """Whether the instruction set's idioms form the method with what it takes by default; of cells beside parts they
-    say only later whether they do."""
+    """Whether the instruction set's idioms form the method with what it takes by default."""
     try:
         plan = methods.plan(op, limbs, method, {})
     except UserError:
         return False
-    mixed = any(plan.parts()) and any(plan.products())
-    return idioms(which).forms(plan, which.core(core)) and not (mixed and which.name == "arm")
+    return idioms(which).forms(plan, which.core(core))
 
 
 def finished(image: bytes, contract: Contract, core: Core, values: Sequence[int]) -> Run:

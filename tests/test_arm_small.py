@@ -78,8 +78,8 @@ def test_code_too_long_for_any_part_is_refused_before_it_is_made(monkeypatch: py
 
 
 def test_what_makes_more_levels_than_a_core_can_form_is_refused() -> None:
-    with pytest.raises(UserError, match=r"that sqgen cannot form on arm; take") as caught:
-        make(spec("arm", 256, core=CORE, method="karatsuba-squaring"))
+    with pytest.raises(UserError, match=r"that sqgen cannot form on arm; choose -p parts=whole$") as caught:
+        make(spec("arm", 256, core=CORE, method="karatsuba-squaring", parameters={"parts": "calls"}))
     assert caught.value.code == Exit.USAGE
 
 

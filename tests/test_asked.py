@@ -1,0 +1,82 @@
+"""Who asks for more, or names what `auto` takes anyway, gets nothing worse than who does not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from clock import quick
+
+from sqgen import kernel, measure
+from sqgen.compile import Compiled
+from sqgen.errors import UserError
+from sqgen.goals import ranked
+from sqgen.spec import Spec, spec
+
+# Cores that have answers, those that have to do with another one's, and such as no method is searched for; sizes that
+# have a front, and such that lie between.
+ASKED = [
+    ("avr", "atmega128", (64, 256, 264, 272)),
+    ("avr", "atmega2560", (128, 200)),
+    ("avr", "atxmega32a4u", (120,)),
+    ("arm", "cortex-m4", (96, 256, 320)),
+    ("arm", "cortex-m3", (128, 288)),
+    ("arm", "cortex-m0", (32, 64, 96, 256)),
+    ("arm", "cortex-m33", (128,)),
+    ("msp430", "msp430", (64, 272)),
+    ("msp430", "msp430x", (32, 48, 128, 256)),
+    ("msp430", "msp430x-mpy32", (64, 208)),
+]
+CASES = [(isa, core, op, bits) for isa, core, sizes in ASKED for op in ("sqr", "mul") for bits in sizes]
+
+
+def cost(asked: Spec, made: Compiled) -> int:
+    """What the goal wants small."""
+    price = measure.price(made, asked.core)
+    return ranked(asked, price.body, price.call, len(made.image))[0]
+
+
+@pytest.mark.parametrize(("isa", "core", "op", "bits"), CASES)
+def test_what_is_taken_is_found_within_its_own_limits_by_its_name_and_for_each_goal(
+    isa: str, core: str, op: str, bits: int
+) -> None:
+    plain = spec(isa, bits, op=op, core=core)
+    taken = kernel.choose(plain)
+    size, stack, name = len(taken.image), measure.stack(taken, plain.core), taken.plan.method
+    wishes: list[dict[str, Any]] = [
+        {"max_bytes": size},
+        {"max_stack": stack},
+        {"goal": "call"},
+        {"goal": "call", "max_bytes": size},
+        {"goal": "size"},
+        {"goal": "balanced"},
+        {"method": name},
+        {"method": name, "max_bytes": size},
+        {"method": name, "goal": "balanced"},
+    ]
+    for wish in wishes:
+        asked = spec(isa, bits, op=op, core=core, **wish)
+        assert cost(asked, kernel.choose(asked)) <= cost(asked, taken), wish
+
+
+@pytest.mark.parametrize(("isa", "op", "bits", "limit"), [("avr", "mul", 512, 8000), ("msp430", "mul", 256, 2000)])
+def test_a_method_that_is_named_is_known_as_well_as_if_it_were_not(isa: str, op: str, bits: int, limit: int) -> None:
+    found = kernel.choose(spec(isa, bits, op=op, max_bytes=limit))
+    assert found.plan.method == "karatsuba"
+    assert kernel.choose(spec(isa, bits, op=op, max_bytes=limit, method="karatsuba")).image == found.image
+
+
+def test_where_none_meets_the_limit_the_smallest_is_named() -> None:
+    smallest = len(kernel.choose(spec("arm", 256, core="cortex-m0", goal="size")).image)
+    with pytest.raises(UserError, match=f"the smallest known takes {smallest} bytes"):
+        kernel.choose(spec("arm", 256, core="cortex-m0", max_bytes=smallest - 1))
+
+
+@pytest.mark.clock
+@pytest.mark.parametrize("goal", ["size", "balanced"])
+@pytest.mark.parametrize(
+    ("core", "op", "bits"), [("cortex-m0", "mul", 512), ("cortex-m3", "mul", 1024), ("cortex-m4", "sqr", 2048)]
+)
+def test_where_no_front_is_known_a_goal_is_met_in_two_seconds(core: str, op: str, bits: int, goal: str) -> None:
+    asked = spec("arm", bits, op=op, core=core, goal=goal)
+    assert quick(lambda: kernel.choose(asked), 2)
