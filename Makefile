@@ -50,10 +50,14 @@ search-avr: $(VENV)/installed  # by chance, from a seed: docs/search.md; hours, 
 search-arm: $(VENV)/installed  # the same for Cortex-M; hours
 	$(BIN)/sqgen search --isa arm --method row-blocks --least 256 --most 1024 --plans 100
 	$(BIN)/sqgen search --isa arm --op mul --method row-blocks --least 256 --most 1024 --plans 100
-	$(BIN)/python -m sqgen.tune --isa arm --core cortex-m3 --method karatsuba-squaring --method karatsuba --least 64 --most 2048
 	$(BIN)/python -m sqgen.tune --isa arm --core cortex-m3 --method product-scanning --method rows --method sbd --least 64 --most 288
-	$(BIN)/sqgen search --isa arm --core cortex-m3 --method sweeps --least 160 --most 224 --plans 60 --batches 1
-	$(BIN)/python -m sqgen.tune --isa arm --core cortex-m3 --allow-variable-time --method karatsuba-squaring --method karatsuba --method product-scanning --least 64 --most 512
+	$(BIN)/python -m sqgen.tune --isa arm --core cortex-m3 --allow-variable-time --method product-scanning --least 64 --most 512
+	$(BIN)/python -m sqgen.tune --isa arm --core cortex-m3 --allow-variable-time --method rows --least 64 --most 288
+	$(BIN)/sqgen search --isa arm --core cortex-m3 --method sweeps --least 96 --most 352 --plans 60 --batches 1
+	$(BIN)/sqgen search --isa arm --core cortex-m3 --allow-variable-time --method sweeps --least 96 --most 384 --plans 300
+	$(BIN)/sqgen search --isa arm --core cortex-m3 --allow-variable-time --method sweeps --least 416 --most 512 --plans 60 --batches 1
+	$(BIN)/python -m sqgen.tune --isa arm --core cortex-m3 --method karatsuba-squaring --method karatsuba --least 64 --most 2048
+	$(BIN)/python -m sqgen.tune --isa arm --core cortex-m3 --allow-variable-time --method karatsuba-squaring --method karatsuba --least 64 --most 2048
 	$(BIN)/pip install --quiet --editable '.[search]'
 	$(BIN)/python -m sqgen.isa.arm_free --op sqr --least 64 --most 512 --rounds 16 --steps 1500000
 	$(BIN)/python -m sqgen.isa.arm_free --op mul --least 64 --most 384 --rounds 16 --steps 1500000

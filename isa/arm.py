@@ -32,7 +32,7 @@ LONG = "umaal"  # what cores have on which word balance is possible
 LEVEL = (Block, Difference, Part, Recombine)  # what a level of calls is made of
 PRODUCTS = "mul"  # what they have at least on which chains of halves are
 UNROLLED, BEARABLE = 64, 96  # limbs of an operand, at most, of code in one piece that is, or may be, the fastest
-SMALL = range(1, 7)  # limbs of what Karatsuba's method leaves to another one
+SMALL, LARGE = range(1, 7), range(7, 17)  # limbs of what Karatsuba's method leaves to another one; where that is fast
 
 # r9 belongs to the platform; it is not touched.  Registers that need not be saved come first.
 POOL = ("r2", "r3", "r12", "r4", "r5", "r6", "r7", "r8", "r10", "r11", "lr")
@@ -186,17 +186,21 @@ def starts(method: str, op: str, limbs: int) -> list[dict[str, str]]:
 
 
 def levels(op: str, limbs: int) -> Iterator[dict[str, str]]:
-    """Karatsuba's method with levels down to a few limbs, as many of them in place as can be."""
+    """Karatsuba's method with levels down to a few limbs, as many of them in place as can be; or to more limbs, of the
+    method that is the best for these."""
     for count in range(1, limbs.bit_length()):
-        if -(-limbs >> count) not in SMALL:
-            continue
-        if op == "mul":
+        left = -(-limbs >> count)
+        place = "nested" if count > 1 else "inline"
+        if left in LARGE:
+            fast = "sweeps" if op == "sqr" else "product-scanning"
+            yield {"levels": str(count), "parts": "calls", "leaf": fast}
+            yield {"levels": str(count), "parts": place if op == "sqr" else "inline", "leaf": fast}
+        elif left in SMALL and op == "mul":
             yield {"levels": str(count), "parts": "inline"}
             yield {"levels": str(count), "parts": "calls", "leaf": "product-scanning"}
             yield {"levels": str(count), "parts": "nested"}
-            continue
-        for leaf in ("product-scanning", "sweeps"):
-            yield {"levels": str(count), "parts": "nested" if count > 1 else "inline", "leaf": leaf}
+        elif left in SMALL:
+            yield from ({"levels": str(count), "parts": place, "leaf": leaf} for leaf in ("product-scanning", "sweeps"))
 
 
 def frame(saved: Sequence[str], core: Core, *, alone: bool = False) -> tuple[list[Op], list[Op]]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import click
 
 from .errors import UserError
-from .options import cores, goals, isas, op_option
+from .options import cores, goals, isas, op_option, time_option
 from .options import methods as _methods
 
 
 @click.command(short_help="Search for faster kernels, and keep what is found.")
 @click.option("--isa", required=True, metavar="NAME", shell_complete=isas, help="Instruction set.")
 @click.option("--core", metavar="NAME", shell_complete=cores, help="Processor whose cycles count, see `sqgen cores`.")
+@time_option
 @op_option
 @click.option("--method", required=True, metavar="NAME", shell_complete=_methods, help="See `sqgen methods`.")
 @click.option("--least", default=16, show_default=True, metavar="N", help="Smallest size in bits.")
@@ -22,7 +23,9 @@ from .options import methods as _methods
 @click.option("--batches", type=click.IntRange(1), default=2, show_default=True, help="Batches of 4 rounds for a size.")
 @click.option("--plans", type=click.IntRange(1), default=500, show_default=True, help="Plans tried in a round.")
 @click.option("--seed", default=1, show_default=True, help="Another one finds other answers.")
-def search(isa: str, core: str | None, op: str, method: str, goal: str, **options: int) -> None:
+def search(
+    isa: str, core: str | None, op: str, method: str, goal: str, *, allow_variable_time: bool, **options: int
+) -> None:
     """Search by chance, from a seed, for parameters of a method, and keep the answers.
 
     \b
@@ -45,7 +48,7 @@ def search(isa: str, core: str | None, op: str, method: str, goal: str, **option
     least, most = (contract(which, op, options[name]).limbs for name in ("least", "most"))
     budgets = options["batches"], options["plans"]
     for limbs in range(least, most + 1):
-        job = looking.Job(isa, op, limbs, method, goal, core)
+        job = looking.Job(isa, op, limbs, method, goal, core, allow_variable_time)
         job.plan(job.way.fitted(limbs, methods.defaults(method, limbs)))  # refused before anything is tried
         files.require_writable(answers.path(which, job.core))
         found = None
@@ -54,6 +57,6 @@ def search(isa: str, core: str | None, op: str, method: str, goal: str, **option
                 bar.update(number + 1, f"{job.bits} bits: {job.cost(found)[0]} cycles")
         if found:
             rows = [*answers.rows(which, method, op, job.bits, job.core), found]
-            best = looking.kept(which, op, limbs, method, rows, home=job.home)
+            best = looking.kept(which, op, limbs, method, rows, home=job.home, any_time=job.any_time)
             record.save(which, method, op, {job.bits: best}, job.core)
         _print(f"{job.bits} bits: " + (f"{job.cost(found)[0]} cycles\n" if found else "no plan fits the registers\n"))

@@ -54,7 +54,7 @@ def contenders(asked: Spec) -> list[str]:
 def by_chance(asked: Spec, name: str, until: float, bar: Bar) -> Spec | None:
     """The best found by annealing."""
     what = asked.contract
-    job = Job(what.isa.name, what.op, what.limbs, name, asked.goal, asked.core.name)
+    job = Job(what.isa.name, what.op, what.limbs, name, asked.goal, asked.core.name, asked.core.any_time)
     best = None
     for row in search(job, seconds(until - bar.elapsed), SEED):
         best = row

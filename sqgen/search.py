@@ -47,7 +47,8 @@ class Budget:
 
 @dataclass(frozen=True)
 class Job:
-    """The search for one method at one size: for the fewest cycles of a goal, `speed` or `call`, on one core."""
+    """The search for one method at one size: for the fewest cycles of a goal, `speed` or `call`, on one core; with
+    `any_time` also by instructions whose cycles depend on operands."""
 
     isa_name: str
     op: str
@@ -55,6 +56,7 @@ class Job:
     method: str
     goal: str = "speed"
     core_name: str | None = None
+    any_time: bool = False
 
     @property
     def isa(self) -> Isa:
@@ -66,7 +68,8 @@ class Job:
 
     @property
     def core(self) -> Core:
-        return self.isa.core(self.core_name or self.isa.default_core)
+        core = self.isa.core(self.core_name or self.isa.default_core)
+        return self.isa.at_any_time(core) if self.any_time else core
 
     @property
     def home(self) -> str | None:
@@ -211,11 +214,18 @@ def seconds(limit: float) -> Iterator[Budget]:
 
 
 def kept(
-    which: Isa, op: str, limbs: int, method: str, rows: Sequence[answers.Row], *, home: str | None = None
+    which: Isa,
+    op: str,
+    limbs: int,
+    method: str,
+    rows: Sequence[answers.Row],
+    *,
+    home: str | None = None,
+    any_time: bool = False,
 ) -> list[answers.Row]:
     """The rows that are the best for some goal on some kind of core, each once, the shortest body first.
 
-    `home`: the core that the answers are for, if not the default one.
+    `home`: the core that the answers are for, if not the default one; `any_time`: as for a job.
     """
     found: list[answers.Row] = []
     home = home or which.default_core
@@ -224,6 +234,6 @@ def kept(
     kinds = {(core.timing, core.lacks): core.name for core in reversed(able)}
     for core in dict.fromkeys([home, *kinds.values()]):
         for goal in TIMES:
-            row = min(rows, key=Job(which.name, op, limbs, method, goal, core).cost)
+            row = min(rows, key=Job(which.name, op, limbs, method, goal, core, any_time).cost)
             found += [row] if row not in found else []
     return sorted(found, key=lambda row: (int(row[answers.BODY]), int(row[answers.CALL])))

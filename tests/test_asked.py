@@ -66,6 +66,14 @@ def test_a_method_that_is_named_is_known_as_well_as_if_it_were_not(isa: str, op:
     assert kernel.choose(spec(isa, bits, op=op, max_bytes=limit, method="karatsuba")).image == found.image
 
 
+@pytest.mark.parametrize("op", ["sqr", "mul"])
+@pytest.mark.parametrize("bits", [64, 288, 544, 1056])
+def test_more_instructions_make_nothing_slower(op: str, bits: int) -> None:
+    asked = spec("arm", bits, op=op, core="cortex-m3")
+    freely = spec("arm", bits, op=op, core="cortex-m3", allow_variable_time=True)
+    assert cost(freely, kernel.choose(freely)) < cost(asked, kernel.choose(asked))
+
+
 def test_where_none_meets_the_limit_the_smallest_is_named() -> None:
     smallest = len(kernel.choose(spec("arm", 256, core="cortex-m0", goal="size")).image)
     with pytest.raises(UserError, match=f"the smallest known takes {smallest} bytes"):
