@@ -158,7 +158,8 @@ def choose(spec: Spec, compiled: Callable[[Spec], Sequence[Compiled]] | None = N
     if room is None or len(chosen.image) <= room:
         return chosen
     limited = replace(spec, max_bytes=room)
-    return picked(limited, found if spec.parameters else compiled(limited))
+    whole = not spec.limited and requests(limited) == requests(spec)
+    return picked(limited, found if whole else compiled(limited))
 
 
 def picked(spec: Spec, found: Sequence[Compiled]) -> Compiled:
