@@ -190,11 +190,11 @@ def levels(op: str, limbs: int) -> Iterator[dict[str, str]]:
     method that is the best for these."""
     for count in range(1, limbs.bit_length()):
         left = -(-limbs >> count)
-        place = "nested" if count > 1 else "inline"
+        place = "nested" if op == "sqr" and count > 1 else "inline"
         if left in LARGE:
             fast = "sweeps" if op == "sqr" else "product-scanning"
             yield {"levels": str(count), "parts": "calls", "leaf": fast}
-            yield {"levels": str(count), "parts": place if op == "sqr" else "inline", "leaf": fast}
+            yield {"levels": str(count), "parts": place, "leaf": fast}
         elif left in SMALL and op == "mul":
             yield {"levels": str(count), "parts": "inline"}
             yield {"levels": str(count), "parts": "calls", "leaf": "product-scanning"}

@@ -10,7 +10,6 @@ from clock import quick
 from sqgen import kernel, measure
 from sqgen.compile import Compiled
 from sqgen.errors import UserError
-from sqgen.goals import ranked
 from sqgen.spec import Spec, spec
 
 # Cores that have answers, those that have to do with another one's, and such as no method is searched for; sizes that
@@ -32,8 +31,7 @@ CASES = [(isa, core, op, bits) for isa, core, sizes in ASKED for op in ("sqr", "
 
 def cost(asked: Spec, made: Compiled) -> int:
     """What the goal wants small."""
-    price = measure.price(made, asked.core)
-    return ranked(asked, price.body, price.call, len(made.image))[0]
+    return kernel.rank(asked, made)[0]
 
 
 @pytest.mark.parametrize(("isa", "core", "op", "bits"), CASES)
