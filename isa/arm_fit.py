@@ -36,8 +36,7 @@ class Event(NamedTuple):
     value: int
 
 
-@dataclass(frozen=True)
-class State:
+class State(NamedTuple):
     """Which values are where before an operation, and the cycles of moves so far; `fresh`: those in high registers that
     were not fetched from there."""
 
@@ -106,37 +105,27 @@ class Fit:
         """The states behind an operation."""
         wanted = frozenset(op.reads)
         missing = [value for value in dict.fromkeys(op.reads) if value not in state.low]
-        cost = state.cost
+        cost, low, fresh = state.cost, state.low, state.fresh
         for value in missing:
             cost += MOVE if value in state.high or value in self.constants else MEMORY
-        events = tuple(Event("fetch", value) for value in missing)
-        low, fresh = state.low | wanted, state.fresh.difference(missing)
+        if missing:
+            low, fresh = low | wanted, fresh.difference(missing)
+        ready = State(low, state.high, state.stack, fresh, cost, tuple(Event("fetch", v) for v in missing), state)
         dying = frozenset(value for value in wanted if self.next[value] == NEVER)
         outs = frozenset(op.writes)
-        dead = frozenset(value for value in outs if value not in self.uses)
+        kept = frozenset(value for value in outs if value in self.uses)
         for over in dict.fromkeys(op.reads[place] for place in op.tied) or (NONE,):
             backed = (
                 over == NONE or over in dying or over in state.high or over in state.stack or over in self.constants
             )
             after = len(low - dying) + len(outs) - (0 if over == NONE or over in dying else 1)
             for copy in ("",) if backed else ("double", "high", "spill"):
-                peak = len(low) + (copy == "double")
-                more = after + (copy == "double")
-                over_low = max(peak, more) - self.low
-                for left in self.leaving(low - wanted, over_low):
-                    yield from self.moved(
-                        State(low, state.high, state.stack, fresh, cost, events, state),
-                        left,
-                        over,
-                        copy,
-                        (dying, outs, dead),
-                    )
+                over_low = max(len(low), after) + (copy == "double") - self.low
+                for left in self.leaving(low - wanted, over_low) if over_low > 0 else [()]:
+                    yield from self.moved(ready, left, over, copy, (dying, kept))
 
     def leaving(self, able: frozenset[int], count: int) -> Iterator[tuple[int, ...]]:
         """Values that leave the low registers: those whose next use is farthest, or nearly."""
-        if count <= 0:
-            yield ()
-            return
         ordered = heapq.nlargest(count + FARTHEST - 1, able, key=lambda value: (self.next[value], value))
         if len(ordered) < count:
             return
@@ -145,35 +134,29 @@ class Fit:
             yield (*ordered[: count - 1], ordered[last])
 
     def moved(
-        self,
-        state: State,
-        left: Sequence[int],
-        over: int,
-        copy: str,
-        after: tuple[frozenset[int], frozenset[int], frozenset[int]],
+        self, state: State, left: Sequence[int], over: int, copy: str, after: tuple[frozenset[int], frozenset[int]]
     ) -> Iterator[State]:
-        """The states when these values have left, to where there is room, and what is overwritten was copied."""
+        """The states when these values have left, to where there is room, and what is overwritten was copied; `after`:
+        values that nobody needs any more, and new ones."""
         homeless = [v for v in left if v not in state.high and v not in state.stack and v not in self.constants]
         ways = [[("high", v), ("spill", v)] for v in homeless]
         if copy in ("high", "spill"):
             ways.append([(copy, over)])
+        dying, outs = after
+        gone = dying.union(left) if over == NONE or copy == "double" else dying.union(left, (over,))
+        low = (state.low - gone) | outs
+        then = (*(Event("drop", v) for v in left), *state.events)
+        then = (*then, Event("double", over), Event("do", over)) if copy == "double" else (*then, Event("do", over))
         for way in itertools.islice(itertools.product(*ways), 8):
-            found = self.put(state, way, left)
+            found = self.put(state, way, left) if way else (state.high, state.stack, state.fresh, state.cost, ())
             if found is None:
                 continue
             high, stack, fresh, cost, events = found
-            dying, outs, dead = after
-            low = state.low.difference(left)
-            events = (*events, *(Event("drop", v) for v in left), *state.events)
-            if copy == "double":
-                cost += MOVE
-                events = (*events, Event("double", over))
-            events = (*events, Event("do", over))
-            gone = dying | (frozenset((over,)) if over != NONE and copy != "double" else frozenset())
-            lost = dying & high
-            events = (*events, *(Event("forget", v) for v in sorted(lost)))
-            low = (low - gone) | (outs - dead)
-            yield State(low, high - dying, stack - dying, fresh - dying, cost, events, state.before)
+            events = (*events, *then, *(Event("forget", v) for v in sorted(dying & high)))
+            cost += MOVE if copy == "double" else 0
+            yield State(
+                low, without(high, dying), without(stack, dying), without(fresh, dying), cost, events, state.before
+            )
 
     def put(
         self, state: State, way: Sequence[tuple[str, int]], left: Sequence[int]
@@ -206,6 +189,11 @@ class Fit:
             cost += MOVE
             events.append(Event(what, value))
         return high, stack, fresh, cost, tuple(events)
+
+
+def without(values: frozenset[int], some: frozenset[int]) -> frozenset[int]:
+    """The values but for some; the same set, whose hash is known, where it has none of them."""
+    return values if values.isdisjoint(some) else values - some
 
 
 def turned(steps: Sequence[tuple[Event, ...]]) -> tuple[tuple[Event, ...], ...]:

@@ -72,6 +72,8 @@ class Uses:
     wanted: dict[Virtual, list[int]] = field(default_factory=dict)
     words: list[tuple[int, int]] = field(default_factory=list)
     alone: bool = True  # whether all that comes from memory are limbs of operands
+    # for each operation, and the end, the limbs that are wanted by it or later, the next one first, and when
+    upcoming: list[dict[Virtual, int]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         spans: dict[Virtual, list[int]] = {}
@@ -86,12 +88,11 @@ class Uses:
         for at in range(len(self.ops)):
             before = sum(first < at <= last for first, last in ends)
             self.words.append((before, sum(first <= at and (at < last or at == first) for first, last in ends)))
-
-    def next(self, limb: Virtual, at: int) -> int:
-        """The operation that wants a limb next, this one or one behind it."""
-        places = self.wanted[limb]
-        first = bisect.bisect_left(places, at)
-        return places[first] if first < len(places) else NEVER
+        for at in range(len(self.ops) + 1):
+            uses = {
+                limb: places[bisect.bisect_left(places, at)] for limb, places in self.wanted.items() if places[-1] >= at
+            }
+            self.upcoming.append(dict(sorted(uses.items(), key=lambda use: (use[1], use[0].id))))
 
 
 class Stays:
@@ -127,17 +128,16 @@ class Stays:
             known = found.get((way.here, way.gone))
             if known is None or way.cycles < known.cycles:
                 found[way.here, way.gone] = way
-        missing = {way: self.missing(way, at + 1) for way in found.values()}
-        return sorted(
-            found.values(),
-            key=lambda way: (way.cycles + len(missing[way]) + bool(missing[way]), -len(way.gone), -len(way.here)),
-        )[:WIDTH]
+
+        def rank(way: Way) -> tuple[int, int, int]:
+            missing = len(self.missing(way, at + 1))
+            return way.cycles + missing + bool(missing), -len(way.gone), -len(way.here)
+
+        return sorted(found.values(), key=rank)[:WIDTH]
 
     def missing(self, way: Way, at: int) -> list[Virtual]:
         """Limbs of operands that are wanted from an operation on and not there, in that order."""
-        wanted = {limb: self.uses.next(limb, at) for limb in self.uses.wanted if limb not in way.here}
-        limbs = [limb for limb, when in wanted.items() if when < NEVER and base(limb) != CONSTANT]
-        return sorted(limbs, key=lambda limb: (wanted[limb], limb.id))
+        return [limb for limb in self.uses.upcoming[at] if limb not in way.here and base(limb) != CONSTANT]
 
     def after(self, way: Way, at: int, op: Op) -> Iterator[Way]:
         """What may be behind an operation."""
@@ -161,11 +161,11 @@ class Stays:
         all_gone = way.gone | gone
         room = self.registers + len(all_gone)
         before, behind = self.uses.words[at]
-        here = way.here | came
-        staying = [limb for limb in here if self.uses.next(limb, at + 1) < NEVER]
+        here, later = way.here | came, self.uses.upcoming[at + 1]
+        staying = [limb for limb in here if limb in later]
         over = max(len(here) + before, len(staying) + behind) - room
         able = [limb for limb in here if limb not in came and base(limb) not in all_gone]
-        able.sort(key=lambda limb: (-self.uses.next(limb, at + 1), limb.id))
+        able.sort(key=lambda limb: (-later.get(limb, NEVER), limb.id))
         for leaving in itertools.combinations(able[:LIKELY], max(0, over)):
             marks = [Op("forget", leaving)] if leaving else []
             marks += [Op("release", (self.pointers[each],)) for each in sorted(gone)]

@@ -54,7 +54,7 @@ def least(made: Function, registers: int) -> int:
                 came = [limb for limb in stay - here if limb.home.base == "a"]
                 if not wanted <= stay or (came and gone) or (stay - here - wanted and not wanted - here):
                     continue
-                behind = [limb for limb in stay if uses.next(limb, at + 1) < arm_stays.NEVER]
+                behind = [limb for limb in stay if limb in uses.upcoming[at + 1]]
                 cost = len(stay - here) + bool(came)
                 for last in (gone, True) if came else (gone,):
                     before, after = uses.words[at]
