@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 import os
 import signal
 import subprocess
@@ -45,6 +46,14 @@ def missing(message: str) -> None:
 def pytest_configure() -> None:
     """Programs that tests start can be interrupted, even if the tests are a script's job in background."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_finish() -> None:
+    """Thousands of tests and what they import stay to the end: looked through for cycles again and again, which other
+    work with many objects causes, they take a fifth of the time of all tests."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(100_000, 10, 10)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

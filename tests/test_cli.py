@@ -132,7 +132,7 @@ NEVER = 1 << 60  # cycles and bytes of what is not made
 
 def test_goals_and_limits_choose_among_the_methods(sqgen: Call) -> None:
     def made(more: str) -> tuple[int, int]:
-        run = sqgen(f"--isa avr --bits 128 --json {more}")
+        run = sqgen(f"--isa avr --bits 96 --json {more}")
         if run.code == Exit.USAGE:  # a method that is not for this instruction set
             return NEVER, NEVER
         manifest = json.loads(run.out)
@@ -140,7 +140,7 @@ def test_goals_and_limits_choose_among_the_methods(sqgen: Call) -> None:
 
     def best(more: str, cost: Callable[[int, int], int]) -> int:
         """The least cost over all methods, each made for the same goal."""
-        names = [name for name in method_names("sqr") if sought(name, 128 // 8)]
+        names = [name for name in method_names("sqr") if sought(name, 96 // 8)]
         return min(cost(*made(f"--method {name} {more}")) for name in names)
 
     assert made("--goal speed")[0] == best("--goal speed", lambda cycles, size: cycles)

@@ -22,7 +22,7 @@ from sqgen.tables import isa
 
 CORES = {"avr": ("atmega128", "attiny1614"), "arm": ("cortex-m4", "cortex-m0"), "msp430": ("msp430",)}
 CASES = [
-    (name, core, op, bits)
+    pytest.param(name, core, op, bits, marks=[pytest.mark.sweep] * (bits > 160))
     for name, cores in CORES.items()
     for core, op, bits in itertools.product(cores, OPS, (64, 160, 256))
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 
 import pytest
@@ -92,13 +93,12 @@ def test_changes_where_functions_branch_are_refused_or_right() -> None:
     flow = [place for place, (_, name) in enumerate(named) if name in ("brcs", "brcc", "rjmp", "nop", "rcall")]
     near = {place + more for place in flow for more in (-1, 0, 1)}
     told: Counter[str] = Counter()
-    for mutant in mutants(Foreign(what, code, 0)):
-        if mutant.at not in near:
-            continue
+    some = [mutant for mutant in mutants(Foreign(what, code, 0)) if mutant.at in near]
+    for mutant in random.Random(5).sample(some, len(some) // 2):
         found = prove(mutant.kernel.image, what, core(), branches=True)
         told["time" if found.fault and "cycles, depending" in found.fault.message else str(found.proved)] += 1
         assert not found.proved or runs_alike(mutant.kernel), mutant
-    assert told["time"] > 10 and told["False"] > 100 and told["True"] < 100
+    assert told["time"] > 5 and told["False"] > 50 and told["True"] < 50
 
 
 def test_a_function_with_an_arm_that_takes_longer_is_named() -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from sqgen import workers
+from sqgen.garbage import uncollected
 from sqgen.progress import Bar
 
 T = TypeVar("T")
@@ -32,7 +33,13 @@ def work(function: Callable[[T], Sequence[Row]], wanted: Sequence[T], file: Path
     """Do all that is wanted, on all processors; the rows that the function returns go to the file."""
     file.parent.mkdir(parents=True, exist_ok=True)
     with file.open("a", encoding="utf-8") as stream, Bar(file.stem, len(wanted)) as bar, workers.pool() as pool:
-        for number, future in enumerate(as_completed([pool.submit(function, each) for each in wanted])):
+        for number, future in enumerate(as_completed([pool.submit(undisturbed, function, each) for each in wanted])):
             stream.writelines(json.dumps({"version": version, **row}) + "\n" for row in future.result())
             stream.flush()
             bar.update(number + 1)
+
+
+@uncollected()
+def undisturbed(function: Callable[[T], Sequence[Row]], wanted: T) -> Sequence[Row]:
+    """One piece of it."""
+    return function(wanted)

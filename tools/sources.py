@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import hashlib
 import io
 import tokenize
@@ -83,6 +84,7 @@ def digest(paths: Sequence[Path]) -> str:
     return hashlib.sha256("".join(found).encode()).hexdigest()[:16]
 
 
+@functools.cache
 def bare(program: str) -> str:
     """A program without comments, docstrings and empty lines, none of which decides on anything."""
     lines = program.split("\n")
