@@ -58,6 +58,8 @@ search-arm: $(VENV)/installed  # the same for Cortex-M; hours
 	$(BIN)/sqgen search --isa arm --core cortex-m3 --allow-variable-time --method sweeps --least 416 --most 512 --plans 60 --batches 1
 	$(BIN)/python -m sqgen.tune --isa arm --core cortex-m3 --method karatsuba-squaring --method karatsuba --least 64 --most 2048
 	$(BIN)/python -m sqgen.tune --isa arm --core cortex-m3 --allow-variable-time --method karatsuba-squaring --method karatsuba --least 64 --most 2048
+	for time in "" --allow-variable-time; do for method in bordered karatsuba; do \
+	  $(BIN)/python -m sqgen.tune --isa arm --core cortex-m3 $$time --method $$method --least 288 --most 2048 || exit; done; done  # parts may be bordered
 	$(BIN)/pip install --quiet --editable '.[search]'
 	$(BIN)/python -m sqgen.isa.arm_free --op sqr --least 64 --most 512 --rounds 16 --steps 1500000
 	$(BIN)/python -m sqgen.isa.arm_free --op mul --least 64 --most 384 --rounds 16 --steps 1500000

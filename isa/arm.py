@@ -11,6 +11,7 @@ import functools
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
+from sqgen import answers, methods
 from sqgen.code import Builder, Code, Function, Memory, Op
 from sqgen.plan import Block, Difference, Load, Part, Plan, Recombine
 from sqgen.table import Core, Isa
@@ -18,7 +19,7 @@ from sqgen.table import Core, Isa
 from . import arm_loops, arm_search, arm_small
 from .arm_address import SINGLE, SINGLES, address
 from .arm_balance import Balance
-from .arm_calls import Calls
+from .arm_calls import Calls, is_surrounded
 from .arm_halves import Halves, Limb, Way, Whole
 from .arm_inline import Inline
 from .arm_stays import settled
@@ -30,6 +31,8 @@ __all__ = ["NEEDS", "address", "floor", "forms", "frame", "lower", "preferred", 
 NEEDS = ()
 LONG = "umaal"  # what cores have on which word balance is possible
 LEVEL = (Block, Difference, Part, Recombine)  # what a level of calls is made of
+SURROUNDED = "bordered"
+BORDERS, BLOCKS = (1, 2), ("1", "3")  # limbs of a border, and columns of its blocks, that are good there
 PRODUCTS = "mul"  # what they have at least on which chains of halves are
 UNROLLED, BEARABLE = 64, 96  # limbs of an operand, at most, of code in one piece that is, or may be, the fastest
 SMALL, LARGE = range(1, 7), range(7, 17)  # limbs of what Karatsuba's method leaves to another one; where that is fast
@@ -88,8 +91,16 @@ def chained(plan: Plan, isa: Isa, core: Core) -> Code:
     """The same where there is no UMAAL: by chains of additions, and functions where parts are called."""
     way = Whole if "umull" not in core.lacks and isa.allowed(isa.insns["umull"], core) else Halves
     if any(part.called for part in plan.parts()):
-        return Calls(isa, functools.partial(leaf, isa, way), POOL).code(plan)
+        return Calls(isa, functools.partial(leaf, isa, way), POOL, functools.partial(surrounded, isa, core)).code(plan)
     return Code((leaf(isa, way, plan, ""),))
+
+
+def surrounded(isa: Isa, core: Core, plan: Plan) -> Plan:
+    """A part; as one of fewer limbs with rows around it, where the search has found that to be the fastest."""
+    known = functools.partial(answers.of_part, isa, core=core)
+    if answers.fastest(isa, plan.op, plan.limbs * isa.limb_bits, core=core) != SURROUNDED:
+        return plan
+    return methods.plan(plan.op, plan.limbs, SURROUNDED, known(SURROUNDED, plan.op, plan.limbs), known)
 
 
 def leaf(isa: Isa, way: Callable[[Builder], Way], plan: Plan, name: str) -> Function:
@@ -118,7 +129,9 @@ def forms(plan: Plan, core: Core) -> bool:
     if plan.op == "sqr" and any(plan.parts()) and len(plan.operands) > 1:
         return False  # parts of a product, where there is one operand
     if LONG in core.lacks:
-        return not plan.loops and alone(plan)
+        return not plan.loops and (
+            alone(plan) or (is_surrounded(plan) and all(alone(part.plan) for part in plan.parts()))
+        )
     return calls(plan)
 
 
@@ -182,13 +195,15 @@ def starts(method: str, op: str, limbs: int) -> list[dict[str, str]]:
     """Parameters to begin a search with, beside those that the method and the answers have."""
     if method in ("karatsuba", "karatsuba-squaring"):
         return list(levels(op, limbs))
+    if method == SURROUNDED:
+        return [{"border": str(border), "block": block} for border in BORDERS if border < limbs for block in BLOCKS]
     return list(arm_search.starts(op, limbs)) if method == arm_search.METHOD else []
 
 
 def levels(op: str, limbs: int) -> Iterator[dict[str, str]]:
     """Karatsuba's method with levels down to a few limbs, as many of them in place as can be; or to more limbs, of the
     method that is the best for these."""
-    for count in range(1, limbs.bit_length()):
+    for count in range(1, (limbs - 1).bit_length() + 1):
         left = -(-limbs >> count)
         place = "nested" if op == "sqr" and count > 1 else "inline"
         if left in LARGE:

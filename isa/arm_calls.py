@@ -15,10 +15,11 @@ Sources: [HS15]; research/arm_kernels.md, M0 techniques 2 and 3.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from sqgen.code import Builder, Code, Flag, Function, Label, Memory, Op, Virtual
 from sqgen.errors import UserError
-from sqgen.plan import Block, Difference, Part, Plan, Recombine, Slice
+from sqgen.plan import Block, Difference, Load, Part, Plan, Recombine, Run, Slice, Step, Store
 from sqgen.table import Isa
 
 from .arm_chains import less, mask_of, more, nothing, restored
@@ -26,6 +27,7 @@ from .arm_chains import less, mask_of, more, nothing, restored
 LIMB = 4  # bytes
 LEVEL = "level"  # the buffer at the stack pointer of a level that calls
 ADDRESSES = {"r": "r0", "a": "r1", "b": "r2"}
+ROWS = (Block, Run, Load, Store)  # what rows around a part are made of
 TURN = {"sqr": 4, "mul": 3}  # limbs done at a time
 KEPT = 6  # limbs of a difference that registers hold until it is known whether they are to be negated
 
@@ -36,8 +38,9 @@ Term = tuple[Memory, Memory | Virtual | None]  # what is added at a column: two 
 class Calls:
     """The functions of a plan whose parts are called."""
 
-    def __init__(self, isa: Isa, leaf: Leaf, pool: Sequence[str]) -> None:
+    def __init__(self, isa: Isa, leaf: Leaf, pool: Sequence[str], best: Callable[[Plan], Plan] | None = None) -> None:
         self.isa, self.leaf, self.pool = isa, leaf, pool
+        self.best = best or (lambda plan: plan)  # of a part, how it is formed
         self.names: dict[object, Label] = {}
         self.functions: list[Function] = []
 
@@ -48,11 +51,31 @@ class Calls:
 
     def called(self, plan: Plan) -> Label:
         """The function that forms a part."""
+        plan = self.best(plan)
         if plan.key not in self.names:
             name = self.names[plan.key] = Label(f"{plan.op}{plan.limbs * self.isa.limb_bits}")
             calls = any(part.called for part in plan.parts())
             self.functions.append(Level(self, plan, name.name).function() if calls else self.leaf(plan, name.name))
         return self.names[plan.key]
+
+
+def inside(plan: Plan) -> Sequence[Step]:
+    """The steps of a level up to the last one that calls or joins what was called; none of a plan without parts."""
+    last = max((at for at, step in enumerate(plan.steps) if isinstance(step, Part | Recombine)), default=-1)
+    return plan.steps[: last + 1]
+
+
+def around(plan: Plan) -> Sequence[Step]:
+    """The steps behind these: rows around a part."""
+    return plan.steps[len(inside(plan)) :] if any(plan.parts()) else ()
+
+
+def is_surrounded(plan: Plan) -> bool:
+    """Whether a plan is a part that is called and rows around it, which are added to its limbs."""
+    first = inside(plan)
+    called = all(part.called and part.plan.op == plan.op for part in plan.parts())
+    only = all(isinstance(step, Block | Part) for step in first) and len(list(plan.parts())) == 1
+    return called and only and all(isinstance(step, ROWS) for step in around(plan))
 
 
 class Level:
@@ -70,7 +93,7 @@ class Level:
     def function(self) -> Function:
         """All of it."""
         self.enter()
-        for step in self.plan.steps:
+        for step in inside(self.plan):
             match step:
                 case Block(title):
                     self.build.heading(title)
@@ -82,6 +105,8 @@ class Level:
                     self.recombine(step)
                 case Recombine():
                     raise UserError(f"{self.plan.method} has no loops on Cortex-M; choose recombine=unrolled")
+        if rows := around(self.plan):
+            self.surround(rows)
         self.leave()
         pool = tuple(register for register in self.calls.pool if register not in self.saved)
         return Function(self.name, tuple(self.build.ops), pool)
@@ -112,6 +137,15 @@ class Level:
         for register, which in zip(ADDRESSES.values(), (step.into, *factors), strict=False):
             self.point(register, which)
         self.build.mark("bl", self.calls.called(step.plan))
+
+    def surround(self, rows: Sequence[Step]) -> None:
+        """Add what stands around the part: a function of its own, which has all registers."""
+        self.build.heading("rows around it")
+        for base in ("r", *self.plan.operands):
+            self.point(ADDRESSES[base], Slice(base, 0, 0))
+        name = Label(f"rows{self.plan.limbs * self.calls.isa.limb_bits}")
+        self.build.mark("bl", name)
+        self.calls.functions.append(self.calls.leaf(replace(self.plan, steps=tuple(rows)), name.name))
 
     def point(self, register: str, which: Slice) -> None:
         """Let a register point at a slice; what is made by steps lies at the stack pointer."""

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from sqgen.bounds import Sum
 from sqgen.code import Builder, Flag, Memory, Virtual
-from sqgen.plan import Block, Plan, Product, cells
+from sqgen.plan import Block, Load, Plan, Product, Store, cells
 
 from .arm_balance import CONSTANT
 from .arm_halves import Limb, Pair, Way
@@ -156,6 +156,23 @@ def order(plan: Plan) -> Iterator[Product | Block]:
                 yield cell
 
 
+def begins(plan: Plan) -> int:
+    """The lowest column that has cells."""
+    return min(cell.column for step in plan.steps for cell in cells(step))
+
+
+def there(plan: Plan) -> set[int]:
+    """Columns at which the result has limbs already, to which the cells are added: those that come back but were not
+    stored before.  What the plan itself stores is not given up here, and need not come back."""
+    stored, found = set[int](), set[int]()
+    for step in plan.steps:
+        if isinstance(step, Store):
+            stored.add(step.column)
+        elif isinstance(step, Load) and step.column not in stored:
+            found.add(step.column)
+    return found
+
+
 class Leaf:
     """A product whose plan has no parts."""
 
@@ -167,12 +184,13 @@ class Leaf:
         self.final = Words(build, "s", 2 * plan.limbs)
         self.cross = Words(build, "x", 2 * plan.limbs) if plan.triangle else self.final
         self.squared = 0  # squares on the diagonal that are in the sum
-        self.done = 0  # columns that have left
+        self.there = there(plan)  # columns of the result whose limbs are to be added
         self.steps = list(order(plan))
         self.missing = [0] * (2 * plan.limbs)  # cells to come, by column
         for step in self.steps:
             if isinstance(step, Product):
                 self.missing[step.column] += 1
+        self.done = begins(plan)  # columns below have left
 
     def all(self) -> None:
         """Everything, in the plan's order."""
@@ -205,10 +223,20 @@ class Leaf:
         self.cross.add_products(parked)
         group.clear()
 
+    def take_in(self, columns: Sequence[int]) -> None:
+        """Limbs of the result that are there come into the sum: late, for they make more carries possible."""
+        found = Words(self.build, "r", 0)
+        for column in columns:
+            found.words[column] = self.build.limb("r")
+            self.build.memory("load", found.words[column], Memory("r", column))
+        self.final.add_sum(found, columns)
+
     def finish(self) -> None:
         """Let the columns go that are complete; an even number of a square's, in which diagonal cells are whole."""
         end = next((column for column, count in enumerate(self.missing) if count), len(self.missing))
         end -= end % 2 if self.plan.triangle else 0
+        if back := [column for column in range(self.done, end) if column in self.there]:
+            self.take_in(back)
         if self.plan.triangle:
             for first in range(self.done, end, CHUNK):
                 self.double(first, min(first + CHUNK, end))

@@ -13,7 +13,7 @@ from __future__ import annotations
 from sqgen.plan import Plan, Product
 
 from .arm_cells import Cells
-from .arm_chains import order
+from .arm_chains import begins, order, there
 from .arm_digits import product_limb, square_limb
 from .arm_values import Values
 
@@ -51,26 +51,32 @@ class Scan:
     """The values of a plan without parts; `r` points at the result."""
 
     def __init__(self, plan: Plan, values: Values, pointers: dict[str, int], r: int) -> None:
-        self.plan, self.values, self.r = plan, values, r
+        self.plan, self.values = plan, values
         self.operands = Operands(values, pointers)
         self.final = Cells(values)
         self.cross = Cells(values) if plan.triangle else self.final
-        self.cells = [step for step in order(plan) if isinstance(step, Product)]
+        self.steps = list(order(plan))
         self.missing = [0] * (2 * plan.limbs)  # cells to come, by column
-        for cell in self.cells:
-            self.missing[cell.column] += 1
+        for step in self.steps:
+            if isinstance(step, Product):
+                self.missing[step.column] += 1
         self.squared = 0  # squares of the diagonal that are in the sum
-        self.done = 0  # columns that have left
+        self.there = there(plan)  # columns of the result whose limbs are to be added
+        self.done = begins(plan)  # columns below have left
+        self.r = values.step(r, self.done)
 
     def all(self) -> None:
         """Everything, in the plan's order."""
         self.finish()
-        for cell in self.cells:
-            left = self.operands.limb("a", cell.i)
-            right = self.operands.limb(self.plan.operands[-1], cell.j)
-            self.cross.add(cell.column, product_limb(self.values, left, right))
-            self.missing[cell.column] -= 1
-            self.finish()
+        for step in self.steps:
+            if isinstance(step, Product):
+                left = self.operands.limb("a", step.i)
+                right = self.operands.limb(self.plan.operands[-1], step.j)
+                self.cross.add(step.column, product_limb(self.values, left, right))
+                self.missing[step.column] -= 1
+            if not (self.there and isinstance(step, Product)):  # what comes back does so for a block at a time
+                self.finish()
+        self.finish()
 
     def finish(self) -> None:
         """Let the columns go that are complete; of a square when there are some, or nothing is to come."""
@@ -96,6 +102,11 @@ class Scan:
 
     def leave(self, end: int) -> None:
         """Limbs of the result below a column are stored."""
+        back = [column - self.done for column in range(self.done, end) if column in self.there]
+        if back:
+            pages = [self.values.step(self.r, first) for first in range(0, len(back), PAGE)]
+            found = [self.values.one("at", pages[at // PAGE], number=at % PAGE) for at in back]
+            self.final.take(self.done, found)
         limbs = [self.final.leave(column) for column in range(self.done, end)]
         for limb in limbs:
             self.r = self.values.store(self.r, [limb])

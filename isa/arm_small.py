@@ -7,12 +7,15 @@ instructions do not reach, and how many of them, is tried for each function.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
+from sqgen import methods
 from sqgen.code import Code, Function, Label, Op
 from sqgen.errors import Exit, UserError
-from sqgen.plan import Part, Plan, Recombine
+from sqgen.plan import Part, Plan, Recombine, Step
 
 from . import arm_orders
+from .arm_calls import around, is_surrounded
 from .arm_cells import LIMB_BITS
 from .arm_colour import LOW, Job, assign
 from .arm_digits import VECTORS
@@ -24,6 +27,8 @@ from .arm_values import FARTHEST, LIMB, Values, flat
 FREE, SAVED = ("r12", "lr"), ("r8", "r10", "r11")  # high registers; r9 belongs to the platform
 IN_REGISTERS = 4  # limbs up to which it may pay to save fewer high registers
 SMALL = 2  # limbs up to which it may pay to save fewer low registers
+BORDERED = (9, 17, 33)  # limbs of products that are faster as those of a limb less with rows around them
+SHORTER = "5"  # limbs of a whole piece where that is not to be
 KEEPING = 6  # cycles more of a function that is called and saves its return address
 BESIDE = "r3"  # a register that a caller does not want back
 MORE = "it needs more registers than there are; --reserve fewer, or take another method"
@@ -34,6 +39,8 @@ STEP = 508  # bytes that the stack pointer is moved by at most at a time
 
 def forms(plan: Plan) -> bool:
     """Whether a plan is one of whole pieces, or of cells that registers hold."""
+    if around(plan):
+        return is_surrounded(plan)
     if any(plan.parts()):
         return dict(plan.parameters).get("parts") == "whole"
     return not plan.loops
@@ -44,8 +51,31 @@ def preferred(op: str, limbs: int) -> list[tuple[str, dict[str, str]]]:
     columns: list[tuple[str, dict[str, str]]] = [("product-scanning", {})]
     if limbs == 1:
         return columns
-    halves = [("karatsuba-squaring" if op == "sqr" else "karatsuba", {"parts": "whole"})]
-    return columns + halves if op == "mul" and limbs in VECTORS else halves
+    if op == "sqr":
+        return [("karatsuba-squaring", {"parts": "whole"})]
+    halves: list[tuple[str, dict[str, str]]] = [("karatsuba", {"parts": "whole"})]
+    if limbs in BORDERED:
+        return [("bordered", {"border": "1", "block": "1"}), *halves]
+    if limbs in VECTORS:
+        return columns + halves
+    return [*halves, ("karatsuba", {"parts": "whole", "piece": SHORTER})] if has_borders(limbs) else halves
+
+
+def has_borders(limbs: int) -> bool:
+    """Whether products with rows around them are among that, its halves, and the halves of these."""
+    return limbs in BORDERED or (limbs > BORDERED[0] and (has_borders(limbs // 2) or has_borders(-(-limbs // 2))))
+
+
+def formed(plan: Plan) -> Plan:
+    """A part; of a limb more than whole pieces, or halves that are such, as that and rows around it, which is faster,
+    but for what is to be in smaller pieces, which is shorter.  The part inside rows is of whole pieces."""
+    given = dict(plan.parameters)
+    if plan.op == "mul" and plan.limbs in BORDERED and "piece" in given and given["piece"] != SHORTER:
+        name, given = preferred(plan.op, plan.limbs)[0]
+        return methods.plan(plan.op, plan.limbs, name, given)
+    if given.get("parts") == "whole" or plan.limbs == 1:
+        return plan
+    return methods.plan(plan.op, plan.limbs, plan.method, {"parts": "whole"})
 
 
 def lower(plan: Plan, reserve: Sequence[str]) -> Code:
@@ -67,6 +97,7 @@ class Module:
 
     def called(self, plan: Plan) -> Label:
         """The function that forms a part."""
+        plan = formed(plan)
         name = f"{plan.op}{LIMB_BITS * plan.limbs}"
         if plan.key not in self.functions:
             ops = self.level(plan, name) if calls(plan) else self.piece(plan, name)
@@ -79,6 +110,8 @@ class Module:
         Its frame, from the top: the return address, if it is not the entry; pointers to operands and result; places for
         limbs that find no register; the sign of M; M.
         """
+        if rows := around(plan):
+            return self.surrounded(plan, rows, name)
         last = next(step for step in plan.steps if isinstance(step, Recombine))
         sign = 2 * last.half if last.signs else None
         begin = 2 * last.half + (sign is not None)
@@ -100,6 +133,22 @@ class Module:
         if not name:
             return [*ops, *moved("add_sp", rest + len(pointers))]
         return [*ops, *moved("add_sp", rest + len(pointers) - 1), Op("pop_pc", (pointers[-1:],))]
+
+    def surrounded(self, plan: Plan, rows: Sequence[Step], name: str) -> list[Op]:
+        """A function whose part has rows around it, which are a function, too."""
+        pointers = ARGUMENTS[: 1 + len(plan.operands)]
+        added = f"rows{LIMB_BITS * plan.limbs}"
+        ops = [Op("push", ((*pointers, *(["lr"] if name else [])),))]
+        for part in plan.parts():
+            ops += [*self.arguments(part, pointers, 0), Op("bl", (self.called(part.plan),))]
+        self.functions[added, plan.key] = Function(
+            added, tuple(self.piece(replace(plan, steps=tuple(rows)), added)), ()
+        )
+        ops += [Op("ldr_sp", (register, LIMB * at)) for at, register in enumerate(pointers)]
+        ops.append(Op("bl", (Label(added),)))
+        if not name:
+            return [*ops, *moved("add_sp", len(pointers))]
+        return [*ops, *moved("add_sp", len(pointers) - 1), Op("pop_pc", (pointers[-1:],))]
 
     def arguments(self, part: Part, pointers: Sequence[str], size: int) -> list[Op]:
         """The pointers that a part's function finds."""

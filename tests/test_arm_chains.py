@@ -18,13 +18,14 @@ from sqgen import check, emit, methods, objects, report
 from sqgen import kernel as kernels
 from sqgen.errors import UserError
 from sqgen.forward_proof import prove_forward
+from sqgen.idioms import idioms
 from sqgen.interpret import call, operands
 from sqgen.kernel import Kernel
 from sqgen.prove import prove
 from sqgen.spec import spec
 
 CORE = "cortex-m3"
-UNFORMED = ("hybrid-karatsuba", "row-loops", "column-loops", "padded", "bordered")  # cells beside a part, loops, copies
+UNFORMED = ("hybrid-karatsuba", "row-loops", "column-loops", "padded")  # cells beside a part, loops, copies
 METHODS = [(op, name) for op in ("sqr", "mul") for name in methods.names(op) if name not in UNFORMED]
 REQUESTS = [(op, bits, name) for op, name in METHODS for bits in (64, 96, 160, 256)]
 LEVELS = [  # Karatsuba's levels in place, halves that are equal and that are not
@@ -35,6 +36,9 @@ LEVELS = [  # Karatsuba's levels in place, halves that are equal and that are no
     ("mul", 224, "karatsuba", {"levels": "1", "parts": "inline"}),
     ("mul", 256, "karatsuba", {"levels": "1", "parts": "inline"}),
     ("mul", 480, "karatsuba", {"levels": "1", "parts": "inline"}),  # L is a level
+    ("mul", 288, "bordered", {"border": "1", "block": "3"}),
+    ("mul", 320, "bordered", {"border": "2", "block": "1"}),
+    ("mul", 1120, "karatsuba", {"levels": "5", "parts": "nested"}),  # with rows around a part
 ]
 HALVES = (0, 1, 0x7FFF, 0x8000, 0xFFFE, 0xFFFF)
 
@@ -138,6 +142,13 @@ def test_parts_that_are_called_are_right_in_unicorn(op: str, bits: int, method: 
     assert (seen.paths, seen.stack) == (1, kernel.verdict.stack)
     for values in of_halves(kernel, 10):
         assert call(kernel.compiled.image, kernel.spec.contract, kernel.spec.core, values) == values[0] * values[-1]
+
+
+@pytest.mark.parametrize("limbs", [8, 15, 16, 17])
+def test_levels_are_tried_down_to_single_limbs(limbs: int) -> None:
+    """Of 15 limbs, too, which are halves of 8 and 7."""
+    tried = {int(given["levels"]) for given in idioms(arm()).starts("karatsuba", "mul", limbs)}
+    assert tried == set(range(1, (limbs - 1).bit_length() + 1))
 
 
 @pytest.mark.parametrize(("op", "method"), [("sqr", "karatsuba-squaring"), ("mul", "karatsuba")])
