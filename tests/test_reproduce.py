@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import figures
 import pytest
 import reproduce
 from click.testing import CliRunner
@@ -22,6 +23,16 @@ def test_the_file_has_a_line_for_every_kernel_and_no_other() -> None:
 @pytest.mark.parametrize("job", SAMPLE, ids=str)
 def test_a_kernel_is_what_it_was(job: reproduce.Job) -> None:
     assert reproduce.recorded()[str(job)] == reproduce.line(job), "made otherwise: tools/reproduce.py --write"
+
+
+@pytest.mark.parametrize("name", isa_names())
+def test_the_figures_that_are_shown_are_of_the_kernels_that_are_recorded(name: str) -> None:
+    """Of the fastest by their bytes of code: whoever writes the sums anew has the figures to measure again."""
+    shown = {f"{row.core} {row.op} {row.bits}": row.bytes for row in figures.known(figures.SURVEYS[name])}
+    fastest = {key: line for key, line in reproduce.recorded().items() if key.endswith(" auto speed 0")}
+    recorded = {key.removesuffix(" auto speed 0"): int(line.split()[1]) for key, line in fastest.items()}
+    both = shown.keys() & recorded.keys()
+    assert len(both) > 40 and {key for key in both if shown[key] != recorded[key]} == set()
 
 
 def test_what_was_made_is_not_made_again_as_long_as_its_sources_are_the_same(
