@@ -41,7 +41,7 @@ class Calls:
     def __init__(self, isa: Isa, leaf: Leaf, pool: Sequence[str], best: Callable[[Plan], Plan] | None = None) -> None:
         self.isa, self.leaf, self.pool = isa, leaf, pool
         self.best = best or (lambda plan: plan)  # of a part, how it is formed
-        self.names: dict[object, Label] = {}
+        self.names: dict[str, Label] = {}  # for each operation and size there is one function
         self.functions: list[Function] = []
 
     def code(self, plan: Plan) -> Code:
@@ -52,11 +52,12 @@ class Calls:
     def called(self, plan: Plan) -> Label:
         """The function that forms a part."""
         plan = self.best(plan)
-        if plan.key not in self.names:
-            name = self.names[plan.key] = Label(f"{plan.op}{plan.limbs * self.isa.limb_bits}")
+        text = f"{plan.op}{plan.limbs * self.isa.limb_bits}"
+        if text not in self.names:
+            name = self.names[text] = Label(text)
             calls = any(part.called for part in plan.parts())
             self.functions.append(Level(self, plan, name.name).function() if calls else self.leaf(plan, name.name))
-        return self.names[plan.key]
+        return self.names[text]
 
 
 def inside(plan: Plan) -> Sequence[Step]:

@@ -87,7 +87,7 @@ class Module:
     """The functions of one kernel: the entry, and one for each part that is called."""
 
     def __init__(self, reserve: Sequence[str]) -> None:
-        self.functions: dict[tuple[object, ...], Function] = {}
+        self.functions: dict[str, Function] = {}  # by name: for each operation and size there is one
         self.low = tuple(register for register in LOW if register not in reserve)
         self.saved = tuple(register for register in SAVED if register not in reserve)
 
@@ -99,9 +99,9 @@ class Module:
         """The function that forms a part."""
         plan = formed(plan)
         name = f"{plan.op}{LIMB_BITS * plan.limbs}"
-        if plan.key not in self.functions:
+        if name not in self.functions:
             ops = self.level(plan, name) if calls(plan) else self.piece(plan, name)
-            self.functions[plan.key] = Function(name, tuple(ops), ())
+            self.functions[name] = Function(name, tuple(ops), ())
         return Label(name)
 
     def level(self, plan: Plan, name: str) -> list[Op]:
@@ -141,9 +141,7 @@ class Module:
         ops = [Op("push", ((*pointers, *(["lr"] if name else [])),))]
         for part in plan.parts():
             ops += [*self.arguments(part, pointers, 0), Op("bl", (self.called(part.plan),))]
-        self.functions[added, plan.key] = Function(
-            added, tuple(self.piece(replace(plan, steps=tuple(rows)), added)), ()
-        )
+        self.functions[added] = Function(added, tuple(self.piece(replace(plan, steps=tuple(rows)), added)), ())
         ops += [Op("ldr_sp", (register, LIMB * at)) for at, register in enumerate(pointers)]
         ops.append(Op("bl", (Label(added),)))
         if not name:

@@ -144,6 +144,15 @@ def test_parts_that_are_called_are_right_in_unicorn(op: str, bits: int, method: 
         assert call(kernel.compiled.image, kernel.spec.contract, kernel.spec.core, values) == values[0] * values[-1]
 
 
+@pytest.mark.simulator
+@pytest.mark.parametrize("core", ["cortex-m0", CORE])
+def test_a_function_that_is_called_from_levels_and_from_inside_rows_is_there_once(core: str, tmp_path: Path) -> None:
+    """Of 35 limbs, which are 18 and 17: products of 8 limbs are parts of both.  Two of them are one label too many."""
+    kernel = made("mul", 1120, core=core)
+    code = objects.read(assemble(kernel, tmp_path, "GNU"), arm(), None)
+    assert code.body == kernel.compiled.image
+
+
 @pytest.mark.parametrize("limbs", [8, 15, 16, 17])
 def test_levels_are_tried_down_to_single_limbs(limbs: int) -> None:
     """Of 15 limbs, too, which are halves of 8 and 7."""
