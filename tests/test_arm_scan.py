@@ -40,7 +40,15 @@ def test_a_method_is_right_in_unicorn(op: str, method: str) -> None:
     assert (report.paths, report.stack) == (1, kernel.verdict.stack)
 
 
-@pytest.mark.parametrize(("op", "bits"), [("sqr", 1024), ("mul", 640), ("mul", 1056)])
+@pytest.mark.parametrize(
+    ("op", "bits"),
+    [
+        ("sqr", 1024),
+        ("mul", 640),
+        ("mul", 1056),
+        *(pytest.param("sqr", bits, marks=pytest.mark.sweep) for bits in (992, 1088)),
+    ],
+)
 def test_what_one_pointer_does_not_reach_is_proved_too(op: str, bits: int) -> None:
     """An offset goes to 31 limbs; and so large a product takes many instructions for each of its cells."""
     assert made(op, bits, core=CORE, method="product-scanning").verdict.proved

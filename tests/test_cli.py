@@ -130,9 +130,10 @@ def test_parameters_reach_the_method(sqgen: Call) -> None:
 NEVER = 1 << 60  # cycles and bytes of what is not made
 
 
-def test_goals_and_limits_choose_among_the_methods(sqgen: Call) -> None:
+@pytest.mark.parametrize("bits", [96, pytest.param(128, marks=pytest.mark.sweep)])
+def test_goals_and_limits_choose_among_the_methods(sqgen: Call, bits: int) -> None:
     def made(more: str) -> tuple[int, int]:
-        run = sqgen(f"--isa avr --bits 96 --json {more}")
+        run = sqgen(f"--isa avr --bits {bits} --json {more}")
         if run.code == Exit.USAGE:  # a method that is not for this instruction set
             return NEVER, NEVER
         manifest = json.loads(run.out)
@@ -140,7 +141,7 @@ def test_goals_and_limits_choose_among_the_methods(sqgen: Call) -> None:
 
     def best(more: str, cost: Callable[[int, int], int]) -> int:
         """The least cost over all methods, each made for the same goal."""
-        names = [name for name in method_names("sqr") if sought(name, 96 // 8)]
+        names = [name for name in method_names("sqr") if sought(name, bits // 8)]
         return min(cost(*made(f"--method {name} {more}")) for name in names)
 
     assert made("--goal speed")[0] == best("--goal speed", lambda cycles, size: cycles)

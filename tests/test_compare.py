@@ -287,7 +287,7 @@ def test_c_that_is_refused_is_one_line() -> None:
 
 
 @pytest.mark.parametrize("op", OPS)
-@pytest.mark.parametrize("limbs", [2, 7, 40])
+@pytest.mark.parametrize("limbs", [2, 7, 40, pytest.param(128, marks=pytest.mark.sweep)])
 def test_the_straight_line_c_multiplies_on_this_machine_too(op: str, limbs: int, tmp_path: Path) -> None:
     what = contract(op, limbs)
     source, library = tmp_path / "straight.c", tmp_path / "straight.so"

@@ -86,7 +86,8 @@ def test_simavr_counts_as_many_cycles_on_all_paths() -> None:
     assert (report.call, report.body, report.stack) == costs(kernel) and report.paths > 4
 
 
-def test_changes_where_functions_branch_are_refused_or_right() -> None:
+@pytest.mark.parametrize("one_of", [pytest.param(1, marks=pytest.mark.mutate), 2])
+def test_changes_where_functions_branch_are_refused_or_right(one_of: int) -> None:
     """Among them arms that do not take as long as the others, which is seen in no sum."""
     code, what = compiled("mul", 12, "karatsuba", **TWO).image, contract("mul", 12)
     named = [(at, instr.insn.name) for at, instr in disassemble(avr(), code)]
@@ -94,11 +95,11 @@ def test_changes_where_functions_branch_are_refused_or_right() -> None:
     near = {place + more for place in flow for more in (-1, 0, 1)}
     told: Counter[str] = Counter()
     some = [mutant for mutant in mutants(Foreign(what, code, 0)) if mutant.at in near]
-    for mutant in random.Random(5).sample(some, len(some) // 2):
+    for mutant in random.Random(5).sample(some, len(some) // one_of):
         found = prove(mutant.kernel.image, what, core(), branches=True)
         told["time" if found.fault and "cycles, depending" in found.fault.message else str(found.proved)] += 1
         assert not found.proved or runs_alike(mutant.kernel), mutant
-    assert told["time"] > 5 and told["False"] > 50 and told["True"] < 50
+    assert told["time"] > 10 // one_of and told["False"] > 100 // one_of and told["True"] < 100 // one_of
 
 
 def test_a_function_with_an_arm_that_takes_longer_is_named() -> None:
