@@ -66,6 +66,7 @@ search-arm: $(VENV)/installed  # the same for Cortex-M; hours
 	$(BIN)/python -m sqgen.isa.arm_beam --bits 256 --width 100
 	$(BIN)/python -m sqgen.isa.arm_anneal --least 64 --most 128 --steps 1000000
 	$(BIN)/python -m sqgen.isa.arm_anneal --least 160 --most 256 --rounds 4 --steps 2000000
+	$(BIN)/python -m sqgen.isa.arm_anneal --op mul --least 288 --most 1056 --rounds 1 --steps 2500000  # rows around products
 
 # 3.11 and later, as pyenv keeps them or as they lie on the path.
 PYTHONS ?= $(BIN)/python $(filter-out %/$(shell $(PYTHON) -c 'import platform; print(platform.python_version())')/bin/python,\

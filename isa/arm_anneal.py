@@ -1,12 +1,14 @@
 """The search for orders of the operations of pieces on cores without long multiplication: simulated annealing.
 
     python -m sqgen.isa.arm_anneal --least 64 --most 256 --rounds 12 --steps 400000
+    python -m sqgen.isa.arm_anneal --op mul --least 288 --most 1056 --rounds 1 --steps 2500000
 
 An operation, or a chain that hands on the carry, or some neighbours, move to another place to which they may; the price
 is what `arm_fit` finds.  What such moves hardly change is which part is formed before which.  So rounds take turns: one
 begins at the order that is known, the next ones at orders by chance, each made from the end to the beginning: before an
 operation comes all that it needs, whatever of that is drawn first before the others, with all that this needs.  Of many
-of these the cheapest go on for a while, and the best one to the end.
+of these the cheapest go on for a while, and the best one to the end.  Rows around a product begin at their columns'
+order in all rounds.
 
 Each size is written when something better is found, so the search may be broken off.  Seed, rounds, steps and the
 answers that are there decide what is found.  With numba installed (`pip install sqgen[search]`) it is a hundred times
@@ -17,8 +19,9 @@ from __future__ import annotations
 
 import itertools
 import random
+import string
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -34,15 +37,18 @@ from sqgen.plan import Plan
 from sqgen.progress import Bar
 from sqgen.spec import spec
 
-from . import arm_colour, arm_orders, arm_price, arm_small
+from . import arm_orders, arm_price, arm_seeds, arm_small
+from .arm_calls import around, rows_of
 from .arm_cells import LIMB_BITS
-from .arm_fit import NEVER, Fit, Fitted
+from .arm_chains import there
+from .arm_fit import NEVER
 from .arm_moves import annealed
-from .arm_orders import Order
+from .arm_orders import Order, Registers
 from .arm_piece import Piece
 from .arm_values import before, chains, cycles, flat, touches
 
 ISA, CORE = "arm", "cortex-m0"
+HALVED = {"sqr": "karatsuba-squaring", "mul": "karatsuba"}  # methods whose parts are pieces that are called
 HEATS = (0.35, 0.5, 0.8)  # cycles that a step may lose, at first, where a round begins at what is known; in turns
 TRYING, FRESH = 2.0, 1.2  # the same for orders by chance, while they are tried, and for the best one
 COLD = 0.15  # the same at the end
@@ -52,18 +58,8 @@ CHUNKS = 20  # of a round, between which the bar moves
 TURNS = 4  # rounds of which one begins at what is known
 DRAWN, CHOSEN = 400, 6  # orders by chance in a round, and those that go on for a chunk or some
 TRIAL = 4  # chunks of theirs
-SEEDS = 8000  # choices of registers that are tried for the order that is found
 TEXT = 120  # characters in a line of the answers' file
 HEAD = "# Orders of the operations of pieces on cores without long multiplication: isa/arm_anneal.py found them.\n"
-
-
-@dataclass(frozen=True)
-class Registers:
-    """How many low and high registers there are, and how many states are followed."""
-
-    low: int
-    high: int
-    width: int = WIDTHS[0]
 
 
 class Problem:
@@ -90,45 +86,39 @@ class Problem:
         self.free = np.array([not touches(op) for op in self.ops])
         self.entry = np.array(list(self.piece.entry), np.int64)
         self.own = sum(cycles(op) for op in self.ops)
-        self.choices = [Registers(low, len(high)) for low, high in arm_small.Module(()).choices(plan, "")]
+        self.called = bool(there(plan))  # rows around a part do not stand alone
+        choices = arm_small.Module(()).choices(plan, "called" if self.called else "")
+        self.choices = [Registers(low, len(high), WIDTHS[0]) for low, high in choices]
 
     def cost(self, order: Order) -> int:
         """Cycles without the frame, NEVER if the registers do not suffice."""
-        fitted = self.fitted(order)
+        its = self.registers(order)
+        fitted = arm_seeds.fitted(self.piece, order.numbers, its)
         if fitted is None:
             return NEVER
-        return self.own + fitted.cost + arm_small.saving(order.low, arm_small.registers(order.high))
+        return (
+            self.own + fitted.cost + arm_small.saving(its.low, arm_small.registers(its.high, self.called), self.called)
+        )
 
-    def fitted(self, order: Order) -> Fitted | None:
-        """What stays where, None if the registers do not suffice."""
-        operations = [self.ops[number] for number in order.numbers]
-        fit = Fit(operations, self.piece.values.constants, list(self.piece.entry), order.low, order.high)
-        return fit.run(order.width)
+    def registers(self, order: Order) -> Registers:
+        """Those that the search is about."""
+        its = order.called if self.called else order.alone
+        assert its
+        return its
 
-    def seeded(self, order: Order) -> Order:
-        """The same with the best of SEEDS choices of registers."""
-        operations, fitted = [self.ops[number] for number in order.numbers], self.fitted(order)
-        assert fitted
-        low, high = arm_colour.LOW[: order.low], arm_small.registers(order.high)
-        job = arm_colour.Job(operations, fitted, self.piece.values.constants, self.piece.entry, low, high)
-        best, least = order, NEVER
-        for seed in (order.seed or 0, *range(SEEDS)):
-            broken = arm_colour.tried(job, seed).broken
-            if broken < least:
-                best, least = replace(order, seed=seed), broken
-            if not least:
-                break
-        return best
+    def order(self, numbers: tuple[int, ...], its: Registers) -> Order:
+        """An order with its registers."""
+        return Order(numbers, called=its) if self.called else Order(numbers, alone=its)
 
-    def widths(self, numbers: tuple[int, ...], registers: Registers) -> Order:
+    def widths(self, numbers: tuple[int, ...], its: Registers) -> Order:
         """The order with the width of the beam that is best for it."""
-        return min((Order(numbers, registers.low, registers.high, width) for width in WIDTHS), key=self.cost)
+        return min((self.order(numbers, Registers(its.low, its.high, width)) for width in WIDTHS), key=self.cost)
 
     def known(self) -> Order:
         """The order to begin with, with the registers that are best for it."""
         numbers = tuple(arm_orders.order(self.piece))
         own = arm_orders.found(self.plan, self.piece)
-        return own or min((self.widths(numbers, registers) for registers in self.choices), key=self.cost)
+        return own or min((self.widths(numbers, its) for its in self.choices), key=self.cost)
 
     def drawn(self, rng: random.Random) -> tuple[int, ...]:
         """An order by chance: all that an operation needs is before it, one after the other."""
@@ -192,11 +182,12 @@ def search(
     least = problem.cost(best)
     yield least, best
     for number in range(rounds):
-        registers = problem.choices[number] if number < len(problem.choices) else Registers(best.low, best.high)
+        registers = problem.choices[number] if number < len(problem.choices) else problem.registers(best)
         registers = replace(registers, width=WIDTHS[number % len(WIDTHS)])
         own = seed * 1000003 + number * 7919
-        start, tried, hot = best.numbers, None, HEATS[number // TURNS % len(HEATS)]
-        if number % TURNS:
+        turns = 1 if problem.called else TURNS  # rows are in order already
+        start, tried, hot = best.numbers, None, HEATS[number // turns % len(HEATS)]
+        if number % turns:
             hot = FRESH
             for begun in problem.begun(registers, steps, own):
                 start = begun
@@ -217,17 +208,26 @@ def stored(key: str, order: Order) -> None:
     def text() -> str:
         arm_orders.known.cache_clear()
         rows = {**arm_orders.known(), key: order}
-        return HEAD + "".join(section(each, rows[each]) for each in sorted(rows, key=lambda e: (e[:3], int(e[3:]))))
+        return HEAD + "".join(section(each, rows[each]) for each in sorted(rows, key=place))
 
     rewrite(folder("schedules") / "answers" / arm_orders.FILE, text)
     arm_orders.known.cache_clear()
 
 
+def place(key: str) -> tuple[str, int]:
+    """Where an order stands: by what is computed, and bits."""
+    what = key.rstrip(string.digits)
+    return what, int(key[len(what) :])
+
+
 def section(key: str, row: Order) -> str:
     """The lines of an order."""
-    seed = "" if row.seed is None else f"seed = {row.seed}\n"
-    head = f"\n[{key}]\nlow = {row.low}\nhigh = {row.high}\nwidth = {row.width}\n{seed}"
-    return f'{head}numbers = """\n{filled(row.numbers)}\n"""\n'
+    lines = [f"\n[{key}]"]
+    for where, its in (("alone", row.alone), ("called", row.called)):
+        if its:
+            seed = "" if its.seed is None else f", seed = {its.seed}"
+            lines.append(f"{where} = {{ low = {its.low}, high = {its.high}, width = {its.width}{seed} }}")
+    return "\n".join([*lines, f'numbers = """\n{filled(row.numbers)}\n"""\n'])
 
 
 def filled(numbers: tuple[int, ...]) -> str:
@@ -253,8 +253,9 @@ def main(**asked: Any) -> None:
         for limbs in range(max(2, -(-asked["least"] // LIMB_BITS)), asked["most"] // LIMB_BITS + 1):
             method, given = arm_small.preferred(op, limbs)[0]
             plan = methods.plan(op, limbs, method, given)
-            if not arm_small.calls(plan):
-                improve(plan, asked["rounds"], asked["steps"], asked["seed"])
+            rows = bool(around(plan))
+            if rows or not arm_small.calls(plan):
+                improve(rows_of(plan) if rows else plan, asked["rounds"], asked["steps"], asked["seed"])
 
 
 def improve(plan: Plan, rounds: int, steps: int, seed: int) -> None:
@@ -267,7 +268,7 @@ def improve(plan: Plan, rounds: int, steps: int, seed: int) -> None:
                 stored(title, order)
             least, best = cost, order
         bar.update(done, f"{title}: registers")
-        if (chosen := Problem(plan).seeded(best)) != best and proved(plan, chosen):
+        if (chosen := arm_seeds.seeded(Piece(plan), best)) != best and proved(plan, chosen):
             stored(title, chosen)
     click.echo(f"{title}: {least} cycles without the frame")
 
@@ -278,8 +279,10 @@ def proved(plan: Plan, order: Order) -> bool:
     before_it = dict(rows)
     rows[title] = order
     try:
-        for limbs in (plan.limbs, 2 * plan.limbs) if plan.limbs > arm_small.IN_REGISTERS else (plan.limbs,):
-            make(spec(ISA, LIMB_BITS * limbs, op=plan.op, core=CORE))
+        make(spec(ISA, LIMB_BITS * plan.limbs, op=plan.op, core=CORE))
+        if not there(plan):  # nor is it called by that
+            twice = {"parts": "whole", "piece": str(plan.limbs)}
+            make(spec(ISA, 2 * LIMB_BITS * plan.limbs, op=plan.op, core=CORE, method=HALVED[plan.op], parameters=twice))
     except UserError:
         return False
     finally:

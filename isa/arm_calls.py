@@ -71,6 +71,11 @@ def around(plan: Plan) -> Sequence[Step]:
     return plan.steps[len(inside(plan)) :] if any(plan.parts()) else ()
 
 
+def rows_of(plan: Plan) -> Plan:
+    """These rows as a plan."""
+    return replace(plan, steps=tuple(around(plan)))
+
+
 def is_surrounded(plan: Plan) -> bool:
     """Whether a plan is a part that is called and rows around it, which are added to its limbs."""
     first = inside(plan)
@@ -106,8 +111,8 @@ class Level:
                     self.recombine(step)
                 case Recombine():
                     raise UserError(f"{self.plan.method} has no loops on Cortex-M; choose recombine=unrolled")
-        if rows := around(self.plan):
-            self.surround(rows)
+        if around(self.plan):
+            self.surround()
         self.leave()
         pool = tuple(register for register in self.calls.pool if register not in self.saved)
         return Function(self.name, tuple(self.build.ops), pool)
@@ -139,14 +144,14 @@ class Level:
             self.point(register, which)
         self.build.mark("bl", self.calls.called(step.plan))
 
-    def surround(self, rows: Sequence[Step]) -> None:
+    def surround(self) -> None:
         """Add what stands around the part: a function of its own, which has all registers."""
         self.build.heading("rows around it")
         for base in ("r", *self.plan.operands):
             self.point(ADDRESSES[base], Slice(base, 0, 0))
         name = Label(f"rows{self.plan.limbs * self.calls.isa.limb_bits}")
         self.build.mark("bl", name)
-        self.calls.functions.append(self.calls.leaf(replace(self.plan, steps=tuple(rows)), name.name))
+        self.calls.functions.append(self.calls.leaf(rows_of(self.plan), name.name))
 
     def point(self, register: str, which: Slice) -> None:
         """Let a register point at a slice; what is made by steps lies at the stack pointer."""

@@ -1,21 +1,23 @@
-"""Orders of the operations of a piece that keep what is needed in registers: found by search, or put together of such.
+"""Orders of the operations of pieces that keep what is needed in registers: found by search, or put together of such.
 
 `schedules/answers/arm-orders.toml` has them as numbers of operations, by what is computed and bits, as `arm_piece`
-numbers them, with the registers and the width of `arm_fit`'s beam that they were found for.  A piece that has none of
-its own takes those of its parts.
+numbers them, with the registers and the width of `arm_fit`'s beam that are best where the piece stands `alone`, and
+where it is `called`.  A piece that has none of its own takes those of its parts.
 """
 
 from __future__ import annotations
 
 import functools
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from sqgen.places import folder
 from sqgen.plan import Plan
 
 from .arm_cells import LIMB_BITS
+from .arm_chains import there
 from .arm_piece import Piece
 from .arm_values import Operation, before, chains, flat, touches
 
@@ -23,30 +25,42 @@ FILE = "arm-orders.toml"
 
 
 @dataclass(frozen=True)
-class Order:
-    """Operations in order; how many low and high registers are best for them, how many states the beam follows, and the
-    seed that gives the best registers, if it is known."""
+class Registers:
+    """How many low and high registers there are, how many states the beam follows, and the seed that gives the best
+    registers, if it is known."""
 
-    numbers: tuple[int, ...]
     low: int
     high: int
     width: int
     seed: int | None = None
 
 
+@dataclass(frozen=True)
+class Order:
+    """Operations in order, and the registers that are best for them: where they stand alone, and where they are a
+    function that is called."""
+
+    numbers: tuple[int, ...]
+    alone: Registers | None = None
+    called: Registers | None = None
+
+
 def name(plan: Plan) -> str:
-    """What the answers call a piece."""
-    return f"{plan.op}{LIMB_BITS * plan.limbs}"
+    """What the answers call a piece, or rows around one."""
+    return f"{'rows' if there(plan) else plan.op}{LIMB_BITS * plan.limbs}"
 
 
 @functools.cache
 def known() -> dict[str, Order]:
     """The orders that were found, by name."""
     path = folder("schedules") / "answers" / FILE
-    return {
-        key: Order(tuple(map(int, row["numbers"].split())), row["low"], row["high"], row["width"], row.get("seed"))
-        for key, row in tomllib.loads(path.read_text(encoding="utf-8")).items()
-    }
+    return {key: read(row) for key, row in tomllib.loads(path.read_text(encoding="utf-8")).items()}
+
+
+def read(row: Mapping[str, Any]) -> Order:
+    """An order, as the file has it."""
+    alone, called = (Registers(**row[where]) if where in row else None for where in ("alone", "called"))
+    return Order(tuple(map(int, row["numbers"].split())), alone, called)
 
 
 def found(plan: Plan, piece: Piece) -> Order | None:

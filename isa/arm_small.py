@@ -7,20 +7,20 @@ instructions do not reach, and how many of them, is tried for each function.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from sqgen import methods
 from sqgen.code import Code, Function, Label, Op
 from sqgen.errors import Exit, UserError
-from sqgen.plan import Part, Plan, Recombine, Step
+from sqgen.plan import Part, Plan, Recombine
 
 from . import arm_orders
-from .arm_calls import around, is_surrounded
+from .arm_calls import around, is_surrounded, rows_of
 from .arm_cells import LIMB_BITS
 from .arm_colour import LOW, Job, assign
 from .arm_digits import VECTORS
 from .arm_fit import WIDTH, Fit
 from .arm_level import Differences, Recombination
+from .arm_orders import Order
 from .arm_piece import ARGUMENTS, Piece
 from .arm_values import FARTHEST, LIMB, Values, flat
 
@@ -73,7 +73,7 @@ def formed(plan: Plan) -> Plan:
     if plan.op == "mul" and plan.limbs in BORDERED and "piece" in given and given["piece"] != SHORTER:
         name, given = preferred(plan.op, plan.limbs)[0]
         return methods.plan(plan.op, plan.limbs, name, given)
-    if given.get("parts") == "whole" or plan.limbs == 1:
+    if given.get("parts") == "whole" or not any(plan.parts()):
         return plan
     return methods.plan(plan.op, plan.limbs, plan.method, {"parts": "whole"})
 
@@ -110,8 +110,8 @@ class Module:
         Its frame, from the top: the return address, if it is not the entry; pointers to operands and result; places for
         limbs that find no register; the sign of M; M.
         """
-        if rows := around(plan):
-            return self.surrounded(plan, rows, name)
+        if around(plan):
+            return self.surrounded(plan, name)
         last = next(step for step in plan.steps if isinstance(step, Recombine))
         sign = 2 * last.half if last.signs else None
         begin = 2 * last.half + (sign is not None)
@@ -134,14 +134,14 @@ class Module:
             return [*ops, *moved("add_sp", rest + len(pointers))]
         return [*ops, *moved("add_sp", rest + len(pointers) - 1), Op("pop_pc", (pointers[-1:],))]
 
-    def surrounded(self, plan: Plan, rows: Sequence[Step], name: str) -> list[Op]:
+    def surrounded(self, plan: Plan, name: str) -> list[Op]:
         """A function whose part has rows around it, which are a function, too."""
-        pointers = ARGUMENTS[: 1 + len(plan.operands)]
-        added = f"rows{LIMB_BITS * plan.limbs}"
+        pointers, rows = ARGUMENTS[: 1 + len(plan.operands)], rows_of(plan)
+        added = arm_orders.name(rows)
         ops = [Op("push", ((*pointers, *(["lr"] if name else [])),))]
         for part in plan.parts():
             ops += [*self.arguments(part, pointers, 0), Op("bl", (self.called(part.plan),))]
-        self.functions[added] = Function(added, tuple(self.piece(replace(plan, steps=tuple(rows)), added)), ())
+        self.functions[added] = Function(added, tuple(self.piece(rows, added)), ())
         ops += [Op("ldr_sp", (register, LIMB * at)) for at, register in enumerate(pointers)]
         ops.append(Op("bl", (Label(added),)))
         if not name:
@@ -178,25 +178,21 @@ class Module:
         values, entry = made.values, made.entry
         if len(flat(values.units)) > LONGEST:
             raise UserError(f"method '{plan.method}' {TOO_LONG}", Exit.LIMITS)
-        operations, own = arm_orders.operations(made), arm_orders.found(plan, made)
-        best: tuple[int, list[Op]] | None = None
-        full = (self.low, self.saved) == (LOW, SAVED)
-        for low, high in self.choices(plan, name):
-            meant = own and full and (low, tuple(high)) == (own.low, registers(own.high))
-            if own and full and not name and not meant:
-                continue
-            fitted = Fit(operations, values.constants, list(entry), low, len(high)).run(own.width if own else WIDTH)
+        operations = arm_orders.operations(made)
+        best: tuple[int, Job, int | None] | None = None
+        for low, high, width, seed in self.ways(plan, name, arm_orders.found(plan, made)):
+            fitted = Fit(operations, values.constants, list(entry), low, len(high)).run(width)
             if fitted is None:
                 continue
-            cost = fitted.cost + (KEEPING if "lr" in high else 0 if name else saving(low, high))
+            cost = fitted.cost + saving(low, high, bool(name))
             if best is None or cost < best[0]:
-                job = Job(operations, fitted, values.constants, entry, self.low[:low], high)
-                ops, places = assign(job, own.seed if own and meant else None)
-                ops = [*moved("sub_sp", places), *ops, *moved("add_sp", places)]
-                best = cost, self.returning(ops, high) if name else ops
+                best = cost, Job(operations, fitted, values.constants, entry, self.low[:low], high), seed
         if best is None:
             raise UserError(MORE, Exit.LIMITS)
-        return best[1]
+        _, job, seed = best
+        ops, places = assign(job, seed)
+        ops = [*moved("sub_sp", places), *ops, *moved("add_sp", places)]
+        return self.returning(ops, job.high) if name else ops
 
     def returning(self, ops: Sequence[Op], high: Sequence[str]) -> list[Op]:
         """A function that is called; where limbs are in the link register, the address waits on the stack."""
@@ -205,10 +201,20 @@ class Module:
         beside = self.low[len(ARGUMENTS) + 1]  # the stack pointer stays a multiple of eight bytes
         return [Op("push", ((beside, "lr"),)), *ops, Op("pop_pc", ((beside,),))]
 
+    def ways(self, plan: Plan, name: str, own: Order | None) -> Iterator[tuple[int, Sequence[str], int, int | None]]:
+        """(low registers, which high ones, states that the beam follows, seed of the registers): what the search has
+        found to be best, or all that may be tried."""
+        found = own and (own.called if name else own.alone)
+        if found and (self.low, self.saved) == (LOW, SAVED):
+            yield found.low, registers(found.high, bool(name)), found.width, found.seed
+            return
+        for low, high in self.choices(plan, name):
+            yield low, high, found.width if found else WIDTH, None
+
     def choices(self, plan: Plan, name: str) -> Iterator[tuple[int, Sequence[str]]]:
         """How many low registers, and which high ones, may be used."""
         if name:
-            yield from ((len(self.low), (*FREE[:free], *self.saved)) for free in (1, 2))
+            yield from ((len(self.low), (FREE[0], *self.saved, *link)) for link in ((), FREE[1:]))
             return
         if plan.limbs <= SMALL:
             yield from ((low, FREE[:1]) for low in range(4, len(self.low)))
@@ -216,9 +222,9 @@ class Module:
             yield len(self.low), (*FREE, *self.saved[:saved])
 
 
-def registers(high: int) -> tuple[str, ...]:
-    """So many high registers, those first that cost least."""
-    return (*FREE, *SAVED)[:high]
+def registers(high: int, called: bool) -> tuple[str, ...]:
+    """So many high registers, those first that cost least; of a function that is called they need not be saved."""
+    return ((FREE[0], *SAVED, FREE[1]) if called else (*FREE, *SAVED))[:high]
 
 
 def calls(plan: Plan) -> bool:
@@ -226,8 +232,10 @@ def calls(plan: Plan) -> bool:
     return any(part.called for part in plan.parts())
 
 
-def saving(low: int, high: Sequence[str]) -> int:
+def saving(low: int, high: Sequence[str], called: bool) -> int:
     """Cycles of saving and restoring these registers, as far as it depends on them."""
+    if called:
+        return KEEPING if "lr" in high else 0
     more = len(high) - len(FREE)
     return 2 * (low - 4) + (2 if "lr" in high else 0) + (4 * more + 2 if more > 0 else 0)
 

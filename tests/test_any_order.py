@@ -40,7 +40,7 @@ def in_any_order(op: str, limbs: int, seed: int, monkeypatch: pytest.MonkeyPatch
     method, given = arm_small.preferred(op, limbs)[0]
     plan = methods.plan(op, limbs, method, given)
     for each in range(seed, seed + TRIES):
-        order = arm_orders.Order(shuffled(Piece(plan), each), 8, 5, 2)
+        order = arm_orders.Order(shuffled(Piece(plan), each), arm_orders.Registers(8, 5, 2))
         monkeypatch.setitem(arm_orders.known(), arm_orders.name(plan), order)
         try:
             return make(spec("arm", BITS * limbs, op=op, core=CORE))

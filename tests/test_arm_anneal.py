@@ -5,13 +5,18 @@ from __future__ import annotations
 
 import random
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
 from sqgen.isa import arm_orders, arm_small
+from sqgen.isa.arm_calls import rows_of
+from sqgen.isa.arm_colour import TRIES
+from sqgen.isa.arm_fit import WIDTH
+from sqgen.isa.arm_orders import Registers
 from sqgen.isa.arm_piece import Piece
 from sqgen.isa.arm_values import Values, flat
 
@@ -21,7 +26,7 @@ from sqgen.places import folder
 from sqgen.plan import Plan
 
 pytest.importorskip("numpy")
-from sqgen.isa import arm_anneal
+from sqgen.isa import arm_anneal, arm_seeds
 
 STEPS = 60
 
@@ -39,21 +44,62 @@ def answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     arm_orders.known.cache_clear()
 
 
-def plan(op: str, limbs: int) -> Plan:
+def plan(what: str, limbs: int) -> Plan:
+    """A piece, or the rows around one."""
+    op = "mul" if what == "rows" else what
     method, given = arm_small.preferred(op, limbs)[0]
-    return methods.plan(op, limbs, method, given)
+    found = methods.plan(op, limbs, method, given)
+    return rows_of(found) if what == "rows" else found
 
 
 def poor(answers: Path) -> None:
     """Put a bad order for a square of 96 bits into the answers: as it was written."""
     count = len(flat(Piece(plan("sqr", 3)).values.units))
-    arm_anneal.stored("sqr96", arm_orders.Order(tuple(range(count)), 8, 2, 1))
+    arm_anneal.stored("sqr96", arm_orders.Order(tuple(range(count)), arm_orders.Registers(8, 2, 1)))
     assert answers.read_text().count("[sqr96]") == 1
 
 
 def test_every_order_that_is_kept_is_one_of_the_operations_that_there_are() -> None:
     for name, order in arm_orders.known().items():
-        assert arm_orders.legal(Piece(plan(name[:3], int(name[3:]) // 32)), order.numbers), name
+        piece = Piece(plan(*of(name)))
+        assert arm_orders.name(piece.plan) == name and arm_orders.legal(piece, order.numbers), name
+
+
+def of(name: str) -> tuple[str, int]:
+    """What a name in the answers is about, and its limbs."""
+    what, bits = arm_anneal.place(name)
+    return what, bits // 32
+
+
+def test_rows_are_known_of_all_sizes_that_have_them() -> None:
+    assert {limbs for what, limbs in map(of, arm_orders.known()) if what == "rows"} == set(arm_small.BORDERED)
+
+
+@pytest.mark.parametrize("name", ["mul160", "sqr160", "rows288"])
+def test_the_registers_that_are_kept_are_no_worse_than_those_that_a_run_without_them_finds(name: str) -> None:
+    """The beam's cycles, and one for each list that is broken, of all ways to call the function."""
+    piece, order = Piece(plan(*of(name))), arm_orders.known()[name]
+    assert order.called and order.called.seed is not None
+
+    def cycles(registers: Registers, seeds: Sequence[int]) -> int:
+        fitted = arm_seeds.fitted(piece, order.numbers, registers)
+        assert fitted
+        high = arm_small.registers(registers.high, called=True)
+        job = arm_seeds.job(piece, order.numbers, fitted, high)
+        broken: int = arm_seeds.best(job, seeds)[0]
+        return broken + int(fitted.cost + arm_small.saving(registers.low, high, called=True))
+
+    widths = (order.called.width, WIDTH)
+    others = [Registers(order.called.low, high, width) for high in (4, 5) for width in widths]
+    assert cycles(order.called, [order.called.seed]) <= min(cycles(each, range(TRIES)) for each in others)
+
+
+def test_a_seed_is_looked_for_where_none_is_known() -> None:
+    order = arm_orders.Order(tuple(range(len(flat(Piece(plan("sqr", 3)).values.units)))), Registers(8, 2, 1))
+    found = arm_seeds.seeded(Piece(plan("sqr", 3)), order, seeds=5)
+    assert found.numbers == order.numbers and found.alone and found.called
+    assert found.alone.seed in range(5) and found.called.seed in range(5)
+    assert arm_seeds.seeded(Piece(plan("sqr", 3)), replace(order, alone=None), seeds=5).alone is None
 
 
 @pytest.mark.parametrize("change", [lambda order: order[1:], lambda order: order[::-1], lambda order: [*order, 0]])
