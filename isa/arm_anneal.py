@@ -94,11 +94,7 @@ class Problem:
         """Cycles without the frame, NEVER if the registers do not suffice."""
         its = self.registers(order)
         fitted = arm_seeds.fitted(self.piece, order.numbers, its)
-        if fitted is None:
-            return NEVER
-        return (
-            self.own + fitted.cost + arm_small.saving(its.low, arm_small.registers(its.high, self.called), self.called)
-        )
+        return self.own + arm_seeds.price(fitted, its, self.called) if fitted else NEVER
 
     def registers(self, order: Order) -> Registers:
         """Those that the search is about."""

@@ -29,6 +29,11 @@ def fitted(piece: Piece, numbers: tuple[int, ...], registers: Registers) -> Fitt
     return fit.run(registers.width)
 
 
+def price(found: Fitted, registers: Registers, called: bool) -> int:
+    """Cycles of moves, and of saving and restoring registers, as far as it depends on them."""
+    return found.cost + arm_small.saving(registers.low, arm_small.registers(registers.high, called), called)
+
+
 def seeded(piece: Piece, order: Order, seeds: int = SEEDS) -> Order:
     """The same with the best choice of registers found, where the piece stands alone, if it does, and where it is
     called."""
@@ -45,8 +50,7 @@ def called(piece: Piece, order: Order, seeds: int = SEEDS) -> Registers | None:
     for (low, high), width in itertools.product(arm_small.Module(()).choices(piece.plan, "called"), WIDTHS):
         registers = Registers(low, len(high), width)
         if found := fitted(piece, order.numbers, registers):
-            cost = found.cost + arm_small.saving(low, high, called=True)
-            ways.append((cost, registers, job(piece, order.numbers, found, high)))
+            ways.append((price(found, registers, called=True), registers, job(piece, order.numbers, found, high)))
     least, chosen = 0, None
     first = () if order.called is None or order.called.seed is None else (order.called.seed,)
     for cost, registers, made in sorted(ways, key=lambda way: way[0]):

@@ -86,8 +86,7 @@ def test_the_registers_that_are_kept_are_no_worse_than_those_that_a_run_without_
         assert fitted
         high = arm_small.registers(registers.high, called=True)
         job = arm_seeds.job(piece, order.numbers, fitted, high)
-        broken: int = arm_seeds.best(job, seeds)[0]
-        return broken + int(fitted.cost + arm_small.saving(registers.low, high, called=True))
+        return int(arm_seeds.price(fitted, registers, called=True)) + int(arm_seeds.best(job, seeds)[0])
 
     widths = (order.called.width, WIDTH)
     others = [Registers(order.called.low, high, width) for high in (4, 5) for width in widths]
