@@ -96,7 +96,12 @@ class _Layout:
         self.labels = _between(self.labels, labels, at, len(ops))
         self.jumps = _between(self.jumps, jumps, at, len(ops))
         self.addresses = list(itertools.accumulate(self.sizes[:-1], initial=0))
-        self.places = {str(self.code[index][1].args[0]): self.addresses[index] for index in self.labels}
+        self.places = {}
+        for index in self.labels:
+            name = str(self.code[index][1].args[0])
+            if name in self.places:
+                raise ValueError(f"two places have the label {name}")
+            self.places[name] = self.addresses[index]
 
     def target(self, index: int) -> str:
         """The label an operation goes to, "" for none: one of its own function's, or a function's."""
