@@ -41,13 +41,24 @@ answers: $(VENV)/installed  # search for the parameters in schedules/answers; ta
 	$(BIN)/python -m sqgen.tune --isa msp430 --method yang --method lazy-doubling --method sbd --method su --most 96
 	$(BIN)/python -m sqgen.tune --isa msp430 --core msp430x-mpy32 --method product-scanning --method karatsuba --method karatsuba-squaring --most 1024
 	$(BIN)/python -m sqgen.front --isa msp430 --step 64
+	$(BIN)/python -m sqgen.front --isa msp430 --core msp430x-mpy32 --step 64
+	$(BIN)/python -m sqgen.tune --isa arm --core cortex-m0 --method product-scanning --least 32 --most 256
+	$(BIN)/python -m sqgen.tune --isa arm --core cortex-m0 --method karatsuba --method karatsuba-squaring --least 64 --most 2048
+	for bits in 288 544 1056; do \
+	  $(BIN)/python -m sqgen.tune --isa arm --core cortex-m0 --method bordered --least $$bits --most $$bits || exit; done
+	for core in "cortex-m4 --unrolled 1024" "cortex-m3 --unrolled 640" "cortex-m3 --allow-variable-time --unrolled 640" \
+	    "cortex-m0 --unrolled 640"; do \
+	  $(BIN)/python -m sqgen.front --isa arm --most 640 --core $$core && \
+	  $(BIN)/python -m sqgen.front --isa arm --least 704 --step 64 --core $$core && \
+	  $(BIN)/python -m sqgen.front --isa arm --least 1280 --most 2048 --step 256 --core $$core || exit; done
+	$(BIN)/python -m sqgen.front --isa arm --least 3072 --most 4096 --step 1024
 
 search-avr: $(VENV)/installed  # by chance, from a seed: docs/search.md; hours, and may be broken off
 	$(BIN)/sqgen search --isa avr --method sweeps
 	$(BIN)/sqgen search --isa avr --method sweeps --goal call --most 128
 	$(BIN)/sqgen search --isa avr --method streamed-karatsuba --least 192 --most 352
 
-search-arm: $(VENV)/installed  # the same for Cortex-M; hours
+search-arm: $(VENV)/installed  # the same for Cortex-M; hours; `make answers` then has its fronts
 	$(BIN)/sqgen search --isa arm --method row-blocks --least 256 --most 1024 --plans 100
 	$(BIN)/sqgen search --isa arm --op mul --method row-blocks --least 256 --most 1024 --plans 100
 	$(BIN)/python -m sqgen.tune --isa arm --core cortex-m3 --method product-scanning --method rows --method sbd --least 64 --most 288

@@ -10,7 +10,8 @@ other parameters than the shortest body.  `branching` is the best way to branch 
 common with those of the default one has a file of its own, `<isa>-<core>.toml`, as its table says (`answers`), and
 another one, `...-any-time.toml`, for what may take a time that depends on operands.
 
-`schedules/answers/<isa>-front.toml` has for some sizes what nothing beats in cycles, bytes and stack (`front.py`).
+`schedules/answers/<isa>-front.toml`, and that of a core with a file of its own, has for some sizes what nothing beats
+in cycles, bytes and stack (`front.py`).
 """
 
 from __future__ import annotations

@@ -1,48 +1,78 @@
 """What nothing else beats at a size: small code and little stack, not only speed.  Run by `make answers`.
 
 All methods are made with the parameters that the search found and with those that make them small; the rows stay of
-which no other is as good in cycles, bytes and stack.  They go to `schedules/answers/<isa>-front.toml`, for some sizes;
-a request for another size tries what is there for the nearest one.
+which no other is as good in cycles, bytes and stack.  They go to `schedules/answers/<isa>-front.toml`, or to that of a
+core that has answers of its own, for some sizes; a request for another size tries what is there for the nearest one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import click
 from rich.progress import track
 
 from . import answers, kernel, measure, methods, workers
+from .attempts import TIMES, fastest
 from .compile import compile_plan
 from .contract import OPS
 from .errors import UserError
+from .options import time_option
 from .record import save_fronts
-from .spec import spec
-from .table import Isa
+from .spec import Spec, spec
 from .tables import isa
 
 UNROLLED = 256  # bits above which methods without a small form are left out: code as long as the flash of many parts
 WORSE = 1.01  # times the cycles of another row that is no larger: not worth a row
-Job = tuple[str, str, int]  # instruction set, operation, bits
 
 
-def candidates(which: Isa, op: str, bits: int) -> Iterator[answers.Row]:
-    """All that may be on the front, each with its `method`."""
-    for name in methods.names(op):
-        small: list[answers.Row] = [{**given} for given in methods.compact(name, bits // which.limb_bits)]
-        if bits > UNROLLED and not small:
+@dataclass(frozen=True)
+class Job:
+    """The front of an operation at a size, on a core; with `any_time` also of instructions whose cycles depend on
+    operands; `unrolled`: bits up to which methods without a small form are made."""
+
+    isa_name: str
+    op: str
+    bits: int
+    core_name: str | None = None
+    any_time: bool = False
+    unrolled: int = UNROLLED
+
+    @property
+    def spec(self) -> Spec:
+        return spec(self.isa_name, self.bits, op=self.op, core=self.core_name, allow_variable_time=self.any_time)
+
+
+def candidates(asked: Spec, unrolled: int) -> Iterator[answers.Row]:
+    """All that may be on the front, each once, with its `method`: what is taken where only time counts is always."""
+    seen = set()
+    for name, goal, row in tried(asked, unrolled):
+        key = name, goal, *sorted(answers.given(row).items())
+        if key not in seen:
+            seen.add(key)
+            yield {answers.METHOD: name, answers.GOAL: goal, **row}
+
+
+def tried(asked: Spec, unrolled: int) -> Iterator[tuple[str, str, answers.Row]]:
+    """(method, goal, parameters) of them."""
+    what = asked.contract
+    for goal in TIMES:
+        yield from ((name, goal, row) for name, row in fastest(replace(asked, goal=goal)))
+    for name in methods.names(what.op):
+        small: list[answers.Row] = [{**given} for given in methods.compact(name, what.limbs)]
+        if asked.bits > unrolled and not small:
             continue
-        known: list[answers.Row] = [{}, *answers.rows(which, name, op, bits)]
-        yield from ({answers.METHOD: name, answers.GOAL: "speed", **row} for row in known)
-        yield from ({answers.METHOD: name, answers.GOAL: "call", **row} for row in (*known, *small))
+        known: list[answers.Row] = [{}, *answers.rows(what.isa, name, what.op, asked.bits, asked.core)]
+        yield from ((name, "speed", row) for row in known)
+        yield from ((name, "call", row) for row in (*known, *small))
 
 
-def priced(which: Isa, op: str, bits: int, row: answers.Row) -> answers.Row | None:
+def priced(asked: Spec, row: answers.Row) -> answers.Row | None:
     """The row with its costs, None if it cannot be compiled."""
-    asked = spec(which, bits, op=op)
     try:
         plan = kernel.plan(asked, str(row[answers.METHOD]), answers.given(row))
-        compiled = compile_plan(plan, which, str(row[answers.GOAL]))
+        compiled = compile_plan(plan, asked.contract.isa, str(row[answers.GOAL]), asked.core)
     except UserError:
         return None
     price = measure.price(compiled, asked.core)
@@ -51,10 +81,11 @@ def priced(which: Isa, op: str, bits: int, row: answers.Row) -> answers.Row | No
 
 
 def front(rows: Sequence[answers.Row]) -> list[answers.Row]:
-    """The rows that no other makes idle, the shortest body first."""
+    """The rows that no other makes idle, and the fastest call, the shortest body first."""
     found: list[answers.Row] = []
+    fastest = min(rows, key=lambda row: (row[answers.CALL], answers.costs(row)), default=None)
     for row in sorted(rows, key=answers.costs):
-        if not any(idle(row, other) for other in found):
+        if row is fastest or not any(idle(row, other) for other in found):
             found.append(row)
     return found
 
@@ -68,28 +99,32 @@ def idle(row: answers.Row, other: answers.Row) -> bool:
 
 def job(what: Job) -> list[answers.Row]:
     """The front of a size."""
-    name, op, bits = what
-    which = isa(name)
-    rows = [priced(which, op, bits, row) for row in candidates(which, op, bits)]
+    asked = what.spec
+    rows = [priced(asked, row) for row in candidates(asked, what.unrolled)]
     return front([row for row in rows if row])
 
 
 @click.command()
 @click.option("--isa", "name", required=True, help="Instruction set.")
+@click.option("--core", "core_name", help="Core that has answers of its own.  [default: the default one]")
+@time_option
 @click.option("--step", default=32, show_default=True, help="Bits from size to size.")
 @click.option("--least", default=32, show_default=True, help="Smallest size in bits.")
 @click.option("--most", default=1024, show_default=True, help="Largest size in bits.")
-def main(name: str, step: int, least: int, most: int) -> None:
+@click.option("--unrolled", default=UNROLLED, show_default=True, help="Bits up to which all methods are made.")
+def main(name: str, core_name: str | None, *, allow_variable_time: bool, unrolled: int, **sizes: int) -> None:
     """Make all candidates, and write the file."""
     which = isa(name)
-    jobs = [(name, op, bits) for op in OPS for bits in range(most, least - 1, -step)]
+    lengths = range(sizes["most"], sizes["least"] - 1, -sizes["step"])
+    jobs = [Job(name, op, bits, core_name, allow_variable_time, unrolled) for op in OPS for bits in lengths]
     found: dict[str, dict[int, list[answers.Row]]] = {op: {} for op in OPS}
     with workers.pool() as pool:
         made = track(pool.map(job, jobs), total=len(jobs), description=name)
-        for (_, op, bits), rows in zip(jobs, made, strict=True):
-            found[op][bits] = rows
-    save_fronts(which, found)
-    click.echo(f"wrote {answers.front_path(which)}")
+        for each, rows in zip(jobs, made, strict=True):
+            found[each.op][each.bits] = rows
+    core = jobs[0].spec.core
+    save_fronts(which, found, core)
+    click.echo(f"wrote {answers.front_path(which, core)}")
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ def save(isa: Isa, method: str, op: str, new: Mapping[int, Sequence[answers.Row]
     _rewrite(answers.path(isa, core), text)
 
 
-def save_fronts(isa: Isa, new: Mapping[str, Mapping[int, Sequence[answers.Row]]]) -> None:
+def save_fronts(isa: Isa, new: Mapping[str, Mapping[int, Sequence[answers.Row]]], core: Core | None = None) -> None:
     """Write the file of what nothing beats with the fronts of some sizes (bits) by operation; all else stays.
 
     Raises UserError if it cannot be written.
@@ -40,10 +40,10 @@ def save_fronts(isa: Isa, new: Mapping[str, Mapping[int, Sequence[answers.Row]]]
     def text() -> str:
         lines = ["# Found by `make answers`; sqgen/front.py says what it is."]
         for op in OPS:
-            lines += _section(op, {**answers.fronts(isa, op), **new.get(op, {})})
+            lines += _section(op, {**answers.fronts(isa, op, core), **new.get(op, {})})
         return _joined(lines)
 
-    _rewrite(answers.front_path(isa), text)
+    _rewrite(answers.front_path(isa, core), text)
 
 
 def _rewrite(path: Path, text: Callable[[], str]) -> None:

@@ -34,6 +34,7 @@ MOST_VALUES = 12  # of a parameter that is one number
 EMPTY: Given = {}
 HOPELESS = 1.3  # times the cycles of the best method: parameters of slower ones are not searched
 NEVER = 1 << 60  # cycles of what does not fit the registers
+CYCLES = operator.itemgetter(0)  # of what is found
 
 
 def tries(limbs: int) -> int:
@@ -156,16 +157,24 @@ def best(
     """By method, (cycles of the body, parameters) of the best kernel found; `before`: the answers for the size below.
 
     Parameters are searched only for methods that are not far behind without; where the idioms know some to start with,
-    these are tried.
+    these are tried; what they say is good on the core is taken as it is.
     """
-    found = {method: (body(which, op, limbs, method, EMPTY, core=core), EMPTY) for method in names}
+    good: dict[str, list[Given]] = {}
+    for name, given in idioms(which).preferred(op, limbs, core or which.core(which.default_core)):
+        good.setdefault(name, []).append(given)
+    first = {method: good.get(method, [EMPTY]) for method in names}
+    found = {
+        method: min(((body(which, op, limbs, method, given, core=core), given) for given in each), key=CYCLES)
+        for method, each in first.items()
+    }
     limit = HOPELESS * min(cycles for cycles, _ in found.values())
     for method, (cycles, _) in found.items():
-        if methods.points(method, limbs) != [EMPTY] or (methods.method(method).PARAMETERS and cycles <= limit):
+        free = methods.points(method, limbs) != [EMPTY] or (methods.method(method).PARAMETERS and cycles <= limit)
+        if free and method not in good:
             known = before.get(method, (0, EMPTY))[1]
             price = functools.partial(body, which, op, limbs, method, core=core)
             own = [(price(given), given) for given in idioms(which).starts(method, op, limbs)]
-            found[method] = min(own, key=operator.itemgetter(0)) if own else tuned(limbs, method, known, price)
+            found[method] = min(own, key=CYCLES) if own else tuned(limbs, method, known, price)
     return {method: one for method, one in found.items() if one[0] < NEVER}
 
 

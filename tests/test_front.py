@@ -2,31 +2,54 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from clock import quick
 from conftest import avr
+from reproduce import homes
 
 from sqgen import answers, front, goals, kernel, measure
 from sqgen.answers import COSTS, Row, costs
 from sqgen.contract import OPS
 from sqgen.public import public
 from sqgen.spec import GOALS, spec
+from sqgen.table import Core, Isa
+from sqgen.tables import isa, isa_names
 
-RECORDED = [(op, bits, row) for op in OPS for bits, rows in answers.fronts(avr(), op).items() for row in rows]
-SAMPLE = [each for each in RECORDED if each[1] in (32, 96, 224)]
+HOMES = [(which, core, op) for which in map(isa, isa_names()) for core, op in itertools.product(homes(which), OPS)]
+RECORDED = [
+    (front.Job(which.name, op, bits, core.name, core.any_time), row)
+    for which, core, op in HOMES
+    for bits, rows in answers.fronts(which, op, core).items()
+    for row in rows
+]
+SAMPLE = [each for each in RECORDED if each[0].bits in (32, 96, 192)]
+of_each_home = pytest.mark.parametrize(("which", "core", "op"), HOMES, ids=lambda each: getattr(each, "name", each))
 
 
-@pytest.mark.parametrize(("op", "bits", "row"), SAMPLE, ids=lambda each: str(each)[:60])
-def test_a_row_costs_what_was_recorded(op: str, bits: int, row: Row) -> None:
-    again = front.priced(avr(), op, bits, row)
+@pytest.mark.parametrize(("job", "row"), SAMPLE, ids=lambda each: str(each)[:60])
+def test_a_row_costs_what_was_recorded(job: front.Job, row: Row) -> None:
+    again = front.priced(job.spec, row)
     assert again and costs(again) == costs(row)
 
 
-@pytest.mark.parametrize("op", OPS)
-def test_no_row_beats_another_in_everything(op: str) -> None:
-    for rows in answers.fronts(avr(), op).values():
+@of_each_home
+def test_no_row_beats_another_in_everything(which: Isa, core: Core, op: str) -> None:
+    fronts = answers.fronts(which, op, core)
+    assert fronts
+    for rows in fronts.values():
         for row in rows:
             assert not any(o != row and all(a <= b for a, b in zip(costs(o), costs(row), strict=True)) for o in rows)
+
+
+@of_each_home
+def test_the_fastest_that_is_known_is_on_the_front(which: Isa, core: Core, op: str) -> None:
+    """Or else who asks for what it takes at most would not get it."""
+    for bits, rows in answers.fronts(which, op, core).items():
+        for what in (answers.BODY, answers.CALL):
+            known = [row[what] for _, row in answers.known(which, op, bits, core)]
+            assert min(int(row[what]) for row in rows) <= min(map(int, known), default=1 << 60), bits
 
 
 @pytest.mark.parametrize("op", OPS)

@@ -45,7 +45,7 @@ FOLDER = TOP / "build" / "reproduce"
 RECORD = TOP / "schedules" / "answers" / "sha256.txt"
 HEAD = "# The code of all kernels whose parameters were searched for; tools/reproduce.py explains and makes it.\n"
 PYTHON = ".".join(map(str, sys.version_info[:3]))
-AUTO, FRONT = "auto", "front"
+AUTO, FRONT = "auto", "front"  # as a method, and at the end of the name of a file
 FAILED = 1
 
 
@@ -90,13 +90,12 @@ def answered(which: Isa) -> Iterator[Job]:
 
 def on_the_front(which: Isa) -> Iterator[Job]:
     """Those that nothing beats at their size."""
-    for op in OPS:
-        for bits, rows in answers.fronts(which, op).items():
+    for core, op in itertools.product(homes(which), OPS):
+        source = answers.front_path(which, core).stem
+        for bits, rows in answers.fronts(which, op, core).items():
             for number, row in enumerate(rows):
                 method, goal = str(row[answers.METHOD]), str(row[answers.GOAL])
-                yield Job(
-                    which.name, which.default_core, False, f"{which.name}-{FRONT}", op, bits, method, goal, number
-                )
+                yield Job(which.name, core.name, core.any_time, source, op, bits, method, goal, number)
 
 
 def homes(which: Isa) -> list[Core]:
@@ -115,7 +114,7 @@ def code(job: Job) -> bytes:
     if job.method == AUTO:
         return kernel.choose(spec(which, job.bits, op=job.op, core=job.core, goal=job.goal)).image
     if job.source.endswith(FRONT):
-        row = answers.fronts(which, job.op)[job.bits][job.row]
+        row = answers.fronts(which, job.op, core)[job.bits][job.row]
     else:
         row = answers.rows(which, job.method, job.op, job.bits, core)[job.row]
     known = functools.partial(answers.of_part, which, core=core)
