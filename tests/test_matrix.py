@@ -62,6 +62,35 @@ def test_only_what_is_not_done_is_done_and_what_went_together_comes_apart(
     assert [each.job for each in matrix.work(cores[::-1], tmp_path)] == cores[::-1]
 
 
+def test_code_that_other_sources_make_too_is_not_looked_at_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs = [replace(JOB, core="atmega4809"), replace(JOB, core="atmega4809", bits=40)]
+    first = list(matrix.work(jobs, tmp_path))
+    assert [each.verdict for each in first] == [matrix.RIGHT] * 2
+    file = tmp_path / "avr.jsonl"
+    file.write_text(file.read_text().replace(matrix.version("avr"), "others").replace(first[1].code, "other code"))
+    monkeypatch.setattr(kernel, "proved", lambda *_: 1 // 0)
+    same, other = (
+        matrix.outcome(each.job, matrix.Known(), before) for each, before in zip(first, stored(file), strict=True)
+    )
+    assert same == first[0] and "ZeroDivisionError" in other.reason
+    monkeypatch.undo()
+    assert list(matrix.work(jobs, tmp_path)) == first and len(stored(file)) == 4
+
+
+def test_what_was_wrong_is_looked_at_again() -> None:
+    right = matrix.outcome(replace(JOB, core="atmega4809"), matrix.Known())
+    wrong = replace(right, verdict=matrix.WRONG)
+    assert matrix.outcome(right.job, matrix.Known(), wrong) == right
+
+
+def stored(file: Path) -> list[matrix.Outcome]:
+    """What stands in a file, of whatever sources."""
+    rows = [json.loads(line) for line in file.read_text().splitlines()]
+    return [matrix.done(file, row["version"])[matrix.Job(**row["job"])] for row in rows]
+
+
 @pytest.mark.simulator
 def test_cores_that_differ_in_name_alone_have_one_kernel_and_each_its_own_simulator(
     monkeypatch: pytest.MonkeyPatch,
@@ -78,7 +107,7 @@ def test_cores_that_differ_in_name_alone_have_one_kernel_and_each_its_own_simula
     monkeypatch.setattr(kernel, "candidates", noting("made", kernel.candidates, lambda spec: spec.core))
     monkeypatch.setattr(check, "run", noting("run", check.run, lambda *given: given[2]))
     cores = ("atmega2560", "atmega128", "atmega328p")  # those with the most room come first
-    rows = matrix.together([replace(JOB, core=core) for core in cores])
+    rows = matrix.together(dict.fromkeys(replace(JOB, core=core) for core in cores))
     assert {row["verdict"] for row in rows} == {matrix.RIGHT}
     assert [core for what, core in called if what == "made"] == ["atmega2560", "atmega128"]
     assert [core for what, core in called if what == "run"] == list(cores)
@@ -117,7 +146,7 @@ def test_what_is_seen_on_one_core_holds_for_those_that_differ_in_name_alone(monk
 
     monkeypatch.setattr(observe, "alone", named)
     cores = ("atmega2560", "atmega128", "atmega4809", "atmega328p")  # those with the most room come first
-    rows = matrix.together([replace(JOB, core=core) for core in cores])
+    rows = matrix.together(dict.fromkeys(replace(JOB, core=core) for core in cores))
     assert [(row["traces"], row["reason"].split(";")[0]) for row in rows] == [
         (matrix.TRACES, "atmega2560"),
         (matrix.TRACES, "atmega128"),

@@ -208,6 +208,25 @@ def test_kernels_of_one_instruction_set_do_not_rest_on_the_files_of_another() ->
 
 
 @pytest.mark.parametrize("name", isa_names())
+def test_what_is_seen_of_a_code_does_not_rest_on_what_made_it(name: str) -> None:
+    seen = relative(sources.of_sight(name))
+    assert seen < relative(sources.of_kernels(name))
+    assert {f"isa/{name}.toml", "sqgen/prove.py", "sqgen/walk.py", "sqgen/interpret.py", "sqgen/emit.py"} <= seen
+    assert {"sqgen/kernel.py", "sqgen/timing.py", "tools/observe.py", "tools/matrix.py"} <= seen
+    assert all(path.startswith(("sqgen/", "tools/")) for path in seen - {f"isa/{name}.toml"})
+    assert not {"sqgen/beam.py", "sqgen/allocate.py", "sqgen/attempts.py", "sqgen/plan.py"} & seen
+
+
+@pytest.mark.parametrize("name", isa_names())
+def test_all_that_is_loaded_behind_the_code_is_what_its_outcome_rests_on(name: str) -> None:
+    job = f"next(job for job in matrix.jobs([{name!r}]) if job.bits == 32 and job.op == 'sqr')"
+    code = "known.code(matrix.spec(job.isa, job.bits, op=job.op, core=job.core, method=job.method))"
+    start = f"import sys; sys.path.insert(0, 'tools'); import matrix; known, job = matrix.Known(), {job}; {code}"
+    behind = loaded(f"{start}; matrix.outcome(job, known)") - loaded(start)
+    assert TOP / "sqgen" / "symbolic.py" in behind | loaded(start) and behind <= set(sources.of_sight(name))
+
+
+@pytest.mark.parametrize("name", isa_names())
 def test_all_that_is_loaded_to_make_code_is_what_it_rests_on(name: str) -> None:
     files = loaded(f"from sqgen import kernel, spec; kernel.choose(spec.spec({name!r}, 32))")
     proof = sources.closure(sources.modules(["prove"]))
@@ -217,7 +236,7 @@ def test_all_that_is_loaded_to_make_code_is_what_it_rests_on(name: str) -> None:
 @pytest.mark.parametrize("name", isa_names())
 def test_all_that_is_loaded_for_the_matrix_is_what_it_rests_on(name: str) -> None:
     job = f"next(job for job in matrix.jobs([{name!r}]) if job.bits == 32 and job.op == 'sqr')"
-    made = f"import matrix; assert matrix.together([{job}])[0]['verdict'] == matrix.RIGHT"
+    made = f"import matrix; assert matrix.together({{{job}: None}})[0]['verdict'] == matrix.RIGHT"
     beside = set(sources.modules(["workers", "progress"]))  # which know no kernel
     files = loaded(f"import sys; sys.path.insert(0, 'tools'); {made}")
     assert TOP / "sqgen" / "check.py" in files and files <= {*sources.of_kernels(name), *beside}

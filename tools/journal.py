@@ -18,23 +18,25 @@ T = TypeVar("T")
 Row = Mapping[str, Any]
 
 
-def rows(file: Path, version: str) -> Iterator[dict[str, Any]]:
-    """What stands in the file for this version; a last line that was broken off does not count."""
+def rows(file: Path, version: str, key: str = "version") -> Iterator[dict[str, Any]]:
+    """What stands in the file for this version, or whose `key` says that; a last line that was broken off does not
+    count."""
     for line in file.read_text(encoding="utf-8").splitlines() if file.is_file() else []:
         try:
             row = json.loads(line)
         except ValueError:
             continue
-        if row.pop("version") == version:
+        if row.get(key) == version:
             yield row
 
 
-def work(function: Callable[[T], Sequence[Row]], wanted: Sequence[T], file: Path, version: str) -> None:
-    """Do all that is wanted, on all processors; the rows that the function returns go to the file."""
+def work(function: Callable[[T], Sequence[Row]], wanted: Sequence[T], file: Path, version: str, **more: str) -> None:
+    """Do all that is wanted, on all processors; the rows that the function returns go to the file, marked with the
+    version and what `more` there is to say of all."""
     file.parent.mkdir(parents=True, exist_ok=True)
     with file.open("a", encoding="utf-8") as stream, Bar(file.stem, len(wanted)) as bar, workers.pool() as pool:
         for number, future in enumerate(as_completed([pool.submit(undisturbed, function, each) for each in wanted])):
-            stream.writelines(json.dumps({"version": version, **row}) + "\n" for row in future.result())
+            stream.writelines(json.dumps({"version": version, **more, **row}) + "\n" for row in future.result())
             stream.flush()
             bar.update(number + 1)
 

@@ -5,8 +5,10 @@ python tools/matrix.py --isa avr --op sqr --method sbd --core atmega128 --most 1
 
 Each kernel runs in the outside simulator of its core, where there is one, and in the interpreter (tools/observe.py).
 Cores that differ in their names alone have the same kernels, which are made and proved once for all of them.
-What is done stands in build/matrix/<isa>.jsonl, and counts as long as the sources of the kernels are the same;
-report.json and report.html are made from it: what failed, and the command that repeats it.
+What is done stands in build/matrix/<isa>.jsonl, and counts as long as the sources of the kernels are the same.  When
+they are not, all is compiled again; code that comes out as it was is the same to the proof and to the simulator, so
+what they said stands, if their own sources are the same.  report.json and report.html are made from it: what failed,
+and the command that repeats it.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ import shlex
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +35,7 @@ from observe import Seen
 from sqgen import check, emit, kernel, methods
 from sqgen.compile import Compiled
 from sqgen.contract import OPS, Verdict
+from sqgen.digest import sha256
 from sqgen.errors import Exit, UserError
 from sqgen.files import write_all
 from sqgen.idioms import idioms
@@ -47,6 +50,7 @@ SIZES = (*range(16, 257, 8), *range(288, 513, 32), *range(576, 1025, 64), 2048, 
 RUNS = 40  # operands tried in the simulator
 TRACES, FEWER, LARGE = 8, 2, 256  # and in the interpreter; the same above so many bits, and of overlaps
 RIGHT, NONE, WRONG = "right", "none", "wrong"
+SIGHT = "sight"  # the key of a digest of the sources of proof and simulator
 NOWHERE, NOT_OUTSIDE = "no simulator", ("", "interpreter")  # in reports; in tables
 
 
@@ -66,7 +70,7 @@ class Job(figures.Job):
 @dataclass(frozen=True)
 class Outcome:
     """What became of a job: `right`, `wrong`, or that there is `none`, and why; the simulator that ran it, the cycles
-    of a call and whether the simulator counted them too; how many traces were compared."""
+    of a call and whether the simulator counted them too; how many traces were compared; the sum of the code."""
 
     job: Job
     verdict: str
@@ -75,6 +79,10 @@ class Outcome:
     cycles: int = 0
     counted: bool = False
     traces: int = 0
+    code: str = ""
+
+
+FIELDS = tuple(each.name for each in fields(Outcome) if each.name != "job")
 
 
 def jobs(names: Sequence[str]) -> Iterator[Job]:
@@ -88,23 +96,30 @@ def jobs(names: Sequence[str]) -> Iterator[Job]:
 
 @dataclass
 class Known:
-    """Of kernels that go together: those that were made, with their manifests, by all that matters in a core; proofs of
-    code; runs of a code, by its sum and what matters to them in the core, which cycles do not; what is wrong with it
-    where r overlaps an operand, by what is promised, too."""
+    """Of kernels that go together: their code, and those that were made, with their manifests, by all that matters in a
+    core; proofs of code; runs of a code, by its sum and what matters to them in the core, which cycles do not; what is
+    wrong with it where r overlaps an operand, by what is promised, too."""
 
     compiled: dict[tuple[str, int | None], Sequence[Compiled]] = field(default_factory=dict)
+    chosen: dict[str, Compiled] = field(default_factory=dict)
     made: dict[str, tuple[Kernel, Mapping[str, Any]]] = field(default_factory=dict)
     verdicts: dict[tuple[bytes, str], Verdict] = field(default_factory=dict)
     seen: dict[tuple[str, str], Sequence[Seen]] = field(default_factory=dict)
     overlapping: dict[tuple[str, ...], Sequence[str]] = field(default_factory=dict)
 
-    def make(self, wanted: Spec) -> tuple[Kernel, Mapping[str, Any]]:
-        """The kernel and its manifest, which may have been made for a core of another name, with no less room."""
+    def code(self, wanted: Spec) -> tuple[str, Compiled]:
+        """The code, which may have been made for a core of another name, with no less room; by what it is known."""
         core, room = kind(wanted.core), kernel.room_of(wanted)
-        if core in self.made and room is not None and self.made[core][0].size > room:
+        if core in self.chosen and room is not None and len(self.chosen[core].image) > room:
             core += f", {room} bytes"
+        if core not in self.chosen:
+            self.chosen[core] = kernel.choose(wanted, self.candidates)
+        return core, self.chosen[core]
+
+    def make(self, wanted: Spec) -> tuple[Kernel, Mapping[str, Any]]:
+        """The kernel and its manifest."""
+        core, compiled = self.code(wanted)
         if core not in self.made:
-            compiled = kernel.choose(wanted, self.candidates)
             made = kernel.described(wanted, compiled, self.proved(wanted, compiled))
             self.made[core] = made, emit.manifest(made)
         return self.made[core]
@@ -144,10 +159,13 @@ def kind(core: Core) -> str:
     return repr(replace(core, name="", without=(), max_bits=0))
 
 
-def outcome(job: Job, known: Known) -> Outcome:
-    """Make a kernel, and look at it.  A fault of sqgen's own is wrong, too, and stops nobody."""
+def outcome(job: Job, known: Known, before: Outcome | None = None) -> Outcome:
+    """Make a kernel, and look at it, unless its code is that of the outcome `before`, which was right.  A fault of
+    sqgen's own is wrong, too, and stops nobody."""
     try:
         wanted = spec(job.isa, job.bits, op=job.op, core=job.core, method=job.method)
+        if before and before.verdict == RIGHT and before.code == sha256(known.code(wanted)[1].image):
+            return before
         made, manifest = known.make(wanted)
     except UserError as error:
         wrong = error.code not in (Exit.USAGE, Exit.LIMITS)
@@ -165,7 +183,7 @@ def outcome(job: Job, known: Known) -> Outcome:
 def judged(job: Job, core: Core, made: Kernel, manifest: Mapping[str, Any], known: Known) -> Outcome:
     """The kernel beside its manifest.  Raises UserError where the simulator of the core sees something wrong."""
     traces, found = known.faults(made, manifest)
-    simulated = Outcome(job, RIGHT, "", cycles=made.price.call, traces=traces)
+    simulated = Outcome(job, RIGHT, "", cycles=made.price.call, traces=traces, code=made.sha256)
     if made.spec.contract.isa.timings[core.timing].judge not in NOT_OUTSIDE:
         simulated = beside(simulated, core, made, manifest)
     if found:
@@ -189,10 +207,11 @@ def beside(outcome: Outcome, core: Core, made: Kernel, manifest: Mapping[str, An
     return replace(outcome, verdict=WRONG, reason=reason, simulator=seen.simulator)
 
 
-def together(jobs: Sequence[Job]) -> Sequence[Mapping[str, Any]]:
-    """Outcomes as rows of the file; of cores that differ in name alone, the one with the most room comes first."""
+def together(jobs: Mapping[Job, Outcome | None]) -> Sequence[Mapping[str, Any]]:
+    """Outcomes of jobs, with those of other sources, as rows of the file; of cores that differ in name alone, the one
+    with the most room comes first."""
     known = Known()
-    return [asdict(outcome(job, known)) for job in sorted(jobs, key=room, reverse=True)]
+    return [asdict(outcome(job, known, jobs[job])) for job in sorted(jobs, key=room, reverse=True)]
 
 
 def room(job: Job) -> float:
@@ -206,12 +225,17 @@ def version(name: str) -> str:
     return sources.digest(sources.of_kernels(name))
 
 
-def done(file: Path, version: str) -> dict[Job, Outcome]:
-    """What is known of these sources."""
+def sight(name: str) -> str:
+    """Of all that decides on the outcome of a code."""
+    return sources.digest(sources.of_sight(name))
+
+
+def done(file: Path, version: str, key: str = "version") -> dict[Job, Outcome]:
+    """What is known of these sources, or of the others that the `key` names."""
     found: dict[Job, Outcome] = {}
-    for row in journal.rows(file, version):
-        job = Job(**row.pop("job"))
-        found[job] = Outcome(job, **row)
+    for row in journal.rows(file, version, key):
+        job = Job(**row["job"])
+        found[job] = Outcome(job, **{name: row[name] for name in FIELDS if name in row})
     return found
 
 
@@ -220,12 +244,13 @@ def work(wanted: Sequence[Job], out: Path) -> Iterator[Outcome]:
     for name in dict.fromkeys(job.isa for job in wanted):
         file, now = out / f"{name}.jsonl", version(name)
         mine = [job for job in wanted if job.isa == name]
-        known = done(file, now)
-        groups: dict[tuple[int, str, str], list[Job]] = {}
+        known, seen = done(file, now), sight(name)
+        before = done(file, seen, SIGHT)
+        groups: dict[tuple[int, str, str], dict[Job, Outcome | None]] = {}
         for job in mine:
             if job not in known:
-                groups.setdefault((job.bits, job.op, job.method), []).append(job)
-        journal.work(together, [groups[key] for key in sorted(groups)], file, now)
+                groups.setdefault((job.bits, job.op, job.method), {})[job] = before.get(job)
+        journal.work(together, [groups[key] for key in sorted(groups)], file, now, **{SIGHT: seen})
         known = done(file, now)
         yield from (known[job] for job in mine)
 

@@ -14,6 +14,10 @@ from sqgen import tables
 
 TOP = Path(__file__).resolve().parent.parent
 BESIDE = ("isa", "schedules")  # parts of the package that lie beside its folder
+MAKERS = (  # modules by which code is made, and nothing else
+    *("allocate", "answers", "attempts", "frame", "idioms", "layout", "looking", "methods"),
+    *("padding", "plan", "replay", "residence", "wiping"),
+)
 
 
 def imported(path: Path) -> Iterator[Path]:
@@ -64,6 +68,13 @@ def of_kernels(isa: str) -> list[Path]:
     asked = judges(isa)
     seen = closure([*tools(["matrix", "observe"]), *(path for path in asked if path.suffix == ".py")])
     return sorted({*of_code(isa), *seen, *asked, *templates})
+
+
+def of_sight(isa: str) -> list[Path]:
+    """All that decides on what the matrix sees of a code and on its proof, whatever made it."""
+    asked = judges(isa)
+    starts = [*tools(["matrix", "observe"]), *(path for path in asked if path.suffix == ".py")]
+    return sorted({*closure(starts, modules(MAKERS)), *asked, TOP / "isa" / f"{isa}.toml"})
 
 
 def judges(isa: str) -> list[Path]:
