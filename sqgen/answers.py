@@ -20,7 +20,6 @@ import functools
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from .places import folder
 from .table import Core, Isa
@@ -48,25 +47,57 @@ def front_path(isa: Isa, core: Core | None = None) -> Path:
 
 
 @functools.cache
-def _document(file: Path) -> dict[str, Any]:
-    return tomllib.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+def _tables(file: Path) -> Mapping[str, Mapping[str, str]]:
+    """The tables of a file by name, and in each by size what stands there, as text: to read all of it would take as
+    long as to make a small kernel."""
+    found: dict[str, dict[str, str]] = {}
+    table: dict[str, str] = {}
+    size = ""
+    for line in file.read_text(encoding="utf-8").splitlines() if file.is_file() else []:
+        if line.startswith("["):
+            table = found[line.strip("[]")] = {}
+        elif line[:1].isdigit():
+            size, _, table[size] = line.partition(" = ")
+        elif line[:1] in (" ", "]"):
+            table[size] += line
+    return found
+
+
+class Sizes(Mapping[int, list[Row]]):
+    """The rows of a table of a file by size in bits, none if it is not there; read when they are asked for."""
+
+    def __init__(self, file: Path, name: str) -> None:
+        self.texts = _tables(file).get(name, {})
+
+    def __getitem__(self, bits: int) -> list[Row]:
+        return _read(self.texts[str(bits)])
+
+    def __iter__(self) -> Iterator[int]:
+        return map(int, self.texts)
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+
+@functools.cache
+def _read(text: str) -> list[Row]:
+    found: list[Row] = tomllib.loads(f"rows = {text}")["rows"]
+    return found
 
 
 def forget() -> None:
     """Read the files anew: one has been written."""
-    _document.cache_clear()
+    _tables.cache_clear()
 
 
-def table(isa: Isa, method: str, op: str, core: Core | None = None) -> dict[int, list[Row]]:
+def table(isa: Isa, method: str, op: str, core: Core | None = None) -> Sizes:
     """What is known of a method, by size in bits."""
-    found: dict[str, list[Row]] = _document(path(isa, core)).get(method, {}).get(op, {})
-    return {int(bits): rows for bits, rows in found.items()}
+    return Sizes(path(isa, core), f"{method}.{op}")
 
 
 def rows(isa: Isa, method: str, op: str, bits: int, core: Core | None = None) -> list[Row]:
     """What is known of a method at a size."""
-    found: list[Row] = _document(path(isa, core)).get(method, {}).get(op, {}).get(str(bits), [])
-    return found
+    return table(isa, method, op, core).get(bits, [])
 
 
 def best(rows: Sequence[Row], goal: str = BODY) -> Row:
@@ -94,7 +125,7 @@ def of_part(isa: Isa, method: str, op: str, limbs: int, core: Core | None = None
 
 def known(isa: Isa, op: str, bits: int, core: Core | None = None) -> Iterator[tuple[str, Row]]:
     """(method, row) of all answers for a job."""
-    for method in _document(path(isa, core)):
+    for method in dict.fromkeys(name.partition(".")[0] for name in _tables(path(isa, core))):
         for row in rows(isa, method, op, bits, core):
             yield method, row
 
@@ -104,10 +135,9 @@ def fastest(isa: Isa, op: str, bits: int, goal: str = BODY, core: Core | None = 
     return min(known(isa, op, bits, core), key=lambda each: (each[1][goal], each[0]), default=(None,))[0]
 
 
-def fronts(isa: Isa, op: str, core: Core | None = None) -> dict[int, list[Row]]:
+def fronts(isa: Isa, op: str, core: Core | None = None) -> Sizes:
     """By size in bits, the rows that nothing beats, each with its method, its goal, bytes and stack."""
-    found: dict[str, list[Row]] = _document(front_path(isa, core)).get(op, {})
-    return {int(bits): rows for bits, rows in found.items()}
+    return Sizes(front_path(isa, core), op)
 
 
 def costs(row: Row) -> tuple[int, ...]:

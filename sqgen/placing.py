@@ -7,6 +7,7 @@ in which just one register of a pair is in use.  `beam` follows several ways at 
 
 from __future__ import annotations
 
+import bisect
 import operator
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
@@ -136,7 +137,8 @@ def best_place(task: Task) -> Placed:
     if task.fixed:
         return best
     saved = [register for register, price in enumerate(task.price) if price]
-    fewer = (attempt(task, frozenset(saved[count:])) for count in range(len(saved)))
+    least = max(0, at_once(task) - len(task.price) + len(saved))  # of these, or some would have none
+    fewer = (attempt(task, frozenset(saved[count:])) for count in range(least, len(saved)))
     tried = [best, *filter(None, fewer)]
     best = min(tried, key=lambda placed: placed.cost)
     used = dict.fromkeys((each.saves, frozenset(each.where)) for each in tried)
@@ -144,6 +146,12 @@ def best_place(task: Task) -> Placed:
         if saves < best.cost and (found := beam.search(task, registers)):
             best = min(best, counted(task, *found), key=lambda placed: placed.cost)
     return best
+
+
+def at_once(task: Task) -> int:
+    """How many stays there are at one time at most."""
+    deaths = sorted(task.deaths)
+    return max((born + 1 - bisect.bisect(deaths, birth) for born, birth in enumerate(task.births)), default=0)
 
 
 def counted(task: Task, where: list[int], moves: list[tuple[int, int, int]]) -> Placed:

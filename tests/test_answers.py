@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from pathlib import Path
 
 import pytest
 from conftest import avr
@@ -34,6 +35,17 @@ def test_every_size_up_to_512_bits_has_a_fastest_method() -> None:
 
 def test_the_file_has_answers_for_the_methods_that_are_searched() -> None:
     assert {row[0] for row in SAMPLE} >= {"sbd", "operand-caching", "karatsuba", "karatsuba-squaring"}
+
+
+@pytest.mark.parametrize("file", sorted(answers.path(avr()).parent.glob("*.toml")), ids=lambda file: file.stem)
+def test_what_is_read_of_a_file_is_what_it_says(file: Path) -> None:
+    whole = tomllib.loads(file.read_text())
+    if file.stem == "arm-orders":  # which are no answers
+        return
+    tables = {op: rows for op, rows in whole.items() if op in OPS}
+    tables |= {f"{name}.{op}": rows for name, ops in whole.items() if name not in OPS for op, rows in ops.items()}
+    found = {name: {str(bits): rows for bits, rows in answers.Sizes(file, name).items()} for name in tables}
+    assert found == tables and sum(map(len, found.values())) > 20 and not answers.Sizes(file, "none.sqr")
 
 
 @pytest.mark.parametrize("row", SAMPLE, ids=lambda row: f"{row[0]}-{row[1]}-{row[2]}")
