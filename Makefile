@@ -36,12 +36,15 @@ answers: $(VENV)/installed  # search for the parameters in schedules/answers; ta
 	$(BIN)/python -m sqgen.tune --isa avr --method karatsuba --method karatsuba-squaring --least 520 --most 1024
 	$(BIN)/python -m sqgen.tune --isa avr --method bordered --least 136 --most 1024
 	$(BIN)/python -m sqgen.hints --isa avr
-	$(BIN)/python -m sqgen.front --isa avr
+	$(BIN)/python -m sqgen.front --isa avr --most 256
+	$(BIN)/python -m sqgen.front --isa avr --least 288
 	$(BIN)/python -m sqgen.tune --isa msp430 --method product-scanning --method rows --method karatsuba --method karatsuba-squaring --most 1024
 	$(BIN)/python -m sqgen.tune --isa msp430 --method yang --method lazy-doubling --method sbd --method su --most 96
 	$(BIN)/python -m sqgen.tune --isa msp430 --core msp430x-mpy32 --method product-scanning --method karatsuba --method karatsuba-squaring --most 1024
-	$(BIN)/python -m sqgen.front --isa msp430 --step 64
-	$(BIN)/python -m sqgen.front --isa msp430 --core msp430x-mpy32 --step 64
+	for core in msp430 msp430x-mpy32; do \
+	  $(BIN)/python -m sqgen.front --isa msp430 --most 256 --core $$core && \
+	  $(BIN)/python -m sqgen.front --isa msp430 --least 288 --most 512 --core $$core && \
+	  $(BIN)/python -m sqgen.front --isa msp430 --least 576 --step 64 --core $$core || exit; done
 	$(BIN)/python -m sqgen.tune --isa arm --core cortex-m0 --method product-scanning --least 32 --most 256
 	$(BIN)/python -m sqgen.tune --isa arm --core cortex-m0 --method karatsuba --method karatsuba-squaring --least 64 --most 2048
 	for bits in 288 544 1056; do \

@@ -123,6 +123,11 @@ def points(n: int) -> list[dict[str, str]]:
     return found or [{}]
 
 
+def between(n: int) -> list[dict[str, str]]:
+    """Parts as where they are the fastest, between loops of some limbs."""
+    return [{**point, "recombine": "looped", "turn": turn} for point in points(n) if point for turn in "248"]
+
+
 def steps(op: str, n: int, values: Values) -> Iterator[Step]:
     """The plan for n limbs.  Raises UserError for a single one."""
     if n < 2:

@@ -98,6 +98,17 @@ def compact(n: int) -> list[dict[str, str]]:
     return own + [{"leaf": "row-loops", **way} for way in called]
 
 
+def between(n: int) -> list[dict[str, str]]:
+    """Parts as where they are the fastest, between loops of some limbs; and as functions on registers without loops."""
+    looped = [{**point, "recombine": "looped", "turn": turn} for point in points(n) if point for turn in "248"]
+    shared = [
+        {"levels": str(levels), "parts": "shared", "recombine": "unrolled"}
+        for levels in range(1, 6)
+        if n >> levels >= 4 and -(-n >> levels) <= SHARED
+    ]
+    return looped + shared
+
+
 def steps(op: str, n: int, values: Values) -> Iterator[Step]:
     """The plan for n limbs.  Raises UserError for a single one."""
     if n < 2:

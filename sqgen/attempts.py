@@ -42,7 +42,7 @@ def smaller(spec: Spec, fast: list[tuple[str, answers.Row]]) -> list[tuple[str, 
     """What is to be tried where something else counts than time, or where limits are to be met: what the fronts say, or
     all methods, but for code that can only be longer than the `fast`."""
     names, auto, good = named(spec), spec.method == "auto", preferred(spec)
-    if auto and spec.max_bytes is None:
+    if auto and not spec.limited:
         names = [name for name in names if methods.sought(name, spec.contract.limbs)]
     on_front = of_fronts(spec, names)
     if auto and on_front:

@@ -18,12 +18,15 @@ from .attempts import TIMES, fastest
 from .compile import compile_plan
 from .contract import OPS
 from .errors import UserError
+from .idioms import idioms
 from .options import time_option
 from .record import save_fronts
 from .spec import Spec, spec
 from .tables import isa
 
 UNROLLED = 256  # bits above which methods without a small form are left out: code as long as the flash of many parts
+TWICE, LONGEST = 2, 1024  # times as many bits, up to which those of them are made that are on the front there; bits up
+# to which the one of them is made that takes the least stack
 WORSE = 1.01  # times the cycles of another row that is no larger: not worth a row
 
 
@@ -59,20 +62,36 @@ def tried(asked: Spec, unrolled: int) -> Iterator[tuple[str, str, answers.Row]]:
     what = asked.contract
     for goal in TIMES:
         yield from ((name, goal, row) for name, row in fastest(replace(asked, goal=goal)))
+    long = kept(asked, unrolled)
     for name in methods.names(what.op):
         small: list[answers.Row] = [{**given} for given in methods.compact(name, what.limbs)]
-        if asked.bits > unrolled and not small:
+        if asked.bits > unrolled and not small and name not in long:
             continue
-        known: list[answers.Row] = [{}, *answers.rows(what.isa, name, what.op, asked.bits, asked.core)]
+        ways = methods.points(name, what.limbs) + methods.between(name, what.limbs)
+        likely: list[answers.Row] = [{**given} for given in ways]
+        known = [{}, *likely, *answers.rows(what.isa, name, what.op, asked.bits, asked.core)]
         yield from ((name, "speed", row) for row in known)
         yield from ((name, "call", row) for row in (*known, *small))
 
 
+def kept(asked: Spec, unrolled: int) -> list[str]:
+    """The methods that are made at a size above `unrolled` bits even if all that they make is long: by the front of the
+    largest size up to that, what is good in something there may still be, and least stack is always."""
+    fronts = answers.fronts(asked.contract.isa, asked.contract.op, asked.core)
+    rows = fronts.get(max((bits for bits in fronts if bits <= unrolled), default=0), [])
+    if asked.bits > TWICE * unrolled:
+        rows = sorted(rows, key=lambda row: row[answers.STACK])[: asked.bits <= LONGEST]
+    return [str(row[answers.METHOD]) for row in rows]
+
+
 def priced(asked: Spec, row: answers.Row) -> answers.Row | None:
     """The row with its costs, None if it cannot be compiled."""
+    which = asked.contract.isa
     try:
         plan = kernel.plan(asked, str(row[answers.METHOD]), answers.given(row))
-        compiled = compile_plan(plan, asked.contract.isa, str(row[answers.GOAL]), asked.core)
+        if not idioms(which).forms(plan, asked.core):  # to say which are formed would take longer
+            return None
+        compiled = compile_plan(plan, which, str(row[answers.GOAL]), asked.core)
     except UserError:
         return None
     price = measure.price(compiled, asked.core)

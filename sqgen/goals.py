@@ -20,6 +20,7 @@ def value(spec: Spec, row: answers.Row, scale: float = 1) -> int:
 
 
 def small(spec: Spec, row: answers.Row, scale: float = 1) -> bool:
-    """Whether a row meets the limits times the `scale`."""
-    limits = ((answers.BYTES, spec.max_bytes), (answers.STACK, spec.max_stack))
-    return all(limit is None or int(row[what]) <= scale * limit for what, limit in limits)
+    """Whether a row meets the limits times the `scale`; as for stack, which not all code takes more of where operands
+    are longer, at least the limits."""
+    limits = ((answers.BYTES, spec.max_bytes, scale), (answers.STACK, spec.max_stack, max(1, scale)))
+    return all(limit is None or int(row[what]) <= times * limit for what, limit, times in limits)

@@ -126,9 +126,15 @@ def compact(name: str, limbs: int) -> list[dict[str, str]]:
     return found(limbs)
 
 
+def between(name: str, limbs: int) -> list[dict[str, str]]:
+    """Parameters with which what the method makes is neither the fastest nor the smallest, for a method that knows."""
+    found: Callable[[int], list[dict[str, str]]] = getattr(method(name), "between", lambda limbs: [])
+    return found(limbs)
+
+
 def sought(name: str, limbs: int) -> bool:
-    """Whether the method is looked at where nobody names it or asks for few bytes: what it makes of fewer limbs than
-    `SOUGHT_FROM` is far slower than other small code."""
+    """Whether the method is looked at where nobody names it or asks for few bytes or little stack: what it makes of
+    fewer limbs than `SOUGHT_FROM` is far slower than other small code."""
     return limbs >= getattr(method(name), "SOUGHT_FROM", 1)
 
 

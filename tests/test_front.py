@@ -52,6 +52,14 @@ def test_the_fastest_that_is_known_is_on_the_front(which: Isa, core: Core, op: s
             assert min(int(row[what]) for row in rows) <= min(map(int, known), default=1 << 60), bits
 
 
+@of_each_home
+def test_stack_hardly_grows_faster_than_the_operands(which: Isa, core: Core, op: str) -> None:
+    """Code in one piece takes hardly any, from what fills the registers up to 1024 bits."""
+    least = {bits: min(costs(row)[3] for row in rows) for bits, rows in answers.fronts(which, op, core).items()}
+    for few, many in itertools.combinations(sorted(bits for bits in least if 256 <= bits <= front.LONGEST), 2):
+        assert least[many] / many <= 1.2 * least[few] / few, (few, many)
+
+
 @pytest.mark.parametrize("op", OPS)
 def test_the_points_of_all_goals_are_beaten_by_no_public_code_in_both_cycles_and_bytes(op: str) -> None:
     fronts = answers.fronts(avr(), op)
