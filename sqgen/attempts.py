@@ -16,6 +16,7 @@ FEW = 3  # rows of the front of another size that are tried; where limits are to
 SIGNS, BRANCHING = "signs", ("branched", "everywhere")  # a parameter, and what it is where code branches on secrets
 IN_ONE_PIECE = 8  # limbs up to which code without loops and calls may be the shortest
 WORTH = 2  # times what the best of such a front is by the goal, what of another method is tried, too
+HOPELESS = 8  # the same for what is not tried even if there is little else
 NEAR = 1.1  # times the cycles of the best answer on another core, what may be better on the one that is asked for
 
 
@@ -163,19 +164,21 @@ def neighbours(spec: Spec) -> list[str]:
 
 
 def from_front(spec: Spec, rows: Sequence[answers.Row], bits: int) -> list[answers.Row]:
-    """What is to be tried of the front of a size: what is the best there, and what is the smallest; if the size or the
-    core is another one, or registers are to be left alone, a few that are nearly the best as well."""
+    """What is to be tried of the front of a size: what is the best there; if the size or the core is another one, or
+    registers are to be left alone, a few that are nearly the best as well, or all that may meet limits, and what takes
+    the least of what is limited."""
     exact = bits == spec.bits and same(spec)
     scale = 1 if exact else bits / spec.bits  # bytes grow a little faster than this, or their square where unrolled
 
     fitting = [row for row in rows if small(spec, row, scale)]
     ordered = sorted(fitting, key=lambda row: ranked(spec, *answers.costs(row)[:3]))
-    least = [min(rows, key=lambda row: int(row[what])) for what in (answers.BYTES, answers.STACK)]
     if exact and ordered and not spec.reserve:
         return ordered[:1]
-    if spec.limited or not ordered:
-        return [*ordered, *least]
-    return [*ordered[:FEW], *of_other_methods(spec, ordered)]
+    if spec.limited:
+        limits = ((answers.BYTES, spec.max_bytes), (answers.STACK, spec.max_stack))
+        return ordered + [min(rows, key=lambda row: int(row[what])) for what, most in limits if most is not None]
+    few = [row for row in ordered[:FEW] if value(spec, row) <= HOPELESS * value(spec, ordered[0])]
+    return few + of_other_methods(spec, ordered)
 
 
 def of_other_methods(spec: Spec, ordered: Sequence[answers.Row]) -> list[answers.Row]:

@@ -8,13 +8,24 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from . import answers, measure, methods
-from .attempts import FEW, TIMES, alike, alike_but_signs, in_order, points, requests, with_branches, without_limits
+from .attempts import (
+    FEW,
+    TIMES,
+    WORTH,
+    alike,
+    alike_but_signs,
+    in_order,
+    points,
+    requests,
+    with_branches,
+    without_limits,
+)
 from .compile import Compiled, compile_plan
 from .contract import Verdict
 from .digest import proof_digest, sha256
 from .errors import Exit, UserError
 from .garbage import uncollected
-from .goals import ranked
+from .goals import ranked, value
 from .idioms import idioms
 from .plan import Plan
 from .prove import longest, prove
@@ -268,7 +279,9 @@ def worthwhile(spec: Spec, found: list[Compiled]) -> float:
 
 def beaten(spec: Spec, row: answers.Row, found: list[Compiled], least: int) -> bool:
     """Whether one of these is better than the row's kernel can be, which takes the cycles that the row says and at
-    least so many bytes."""
+    least so many bytes; where limits are met, so much better than a row of a front that its size hardly matters."""
+    if spec.limited and answers.BYTES in row:
+        return any(rank(spec, each)[0] * WORTH < value(spec, row) for each in found if fits(spec, each))
     other_size = spec.goal == "balanced" and answers.BYTES in row  # of a front
     if spec.goal == "size" or spec.limited or other_size or answers.BODY not in row or not alike(spec):
         return False

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import pytest
 from clock import quick
 from conftest import avr
 from reproduce import homes
 
-from sqgen import answers, front, goals, kernel, measure
+from sqgen import answers, attempts, front, goals, kernel, measure, methods
 from sqgen.answers import COSTS, Row, costs
 from sqgen.contract import OPS
 from sqgen.public import public
@@ -58,6 +59,37 @@ def test_stack_hardly_grows_faster_than_the_operands(which: Isa, core: Core, op:
     least = {bits: min(costs(row)[3] for row in rows) for bits, rows in answers.fronts(which, op, core).items()}
     for few, many in itertools.combinations(sorted(bits for bits in least if 256 <= bits <= front.LONGEST), 2):
         assert least[many] / many <= 1.2 * least[few] / few, (few, many)
+
+
+def test_long_code_is_tried_only_for_who_asks_for_little_stack() -> None:
+    """It takes seconds to make on this core."""
+
+    def names(**asked: int | str) -> set[str]:
+        return {name for name, _ in attempts.requests(spec("arm", 992, op="mul", core="cortex-m0", **asked))}  # type: ignore[arg-type]
+
+    assert "free-order" in names(max_stack=100)
+    assert all(
+        "free-order" not in names(**asked) for asked in ({"goal": "size"}, {"goal": "balanced"}, {"max_bytes": 9000})
+    )
+
+
+def test_what_fits_is_enough_where_all_else_is_far_slower() -> None:
+    asked = spec(avr(), 520, op="mul", max_stack=18)
+    (fast,) = (row for row in answers.fronts(avr(), "mul")[512] if row[answers.METHOD] == "full-operand-caching")
+    (slow,) = (row for row in answers.fronts(avr(), "mul")[512] if row[answers.METHOD] == "column-loops")
+    made = [each for each in kernel.candidates(asked) if each.plan.method == fast[answers.METHOD]]
+    assert kernel.beaten(asked, slow, made, 0) and not kernel.beaten(asked, fast, made, 0)
+    assert not kernel.beaten(replace(asked, max_stack=17), slow, made, 0)  # for it does not fit
+
+
+@pytest.mark.parametrize(("op", "name"), [("mul", "karatsuba"), ("sqr", "karatsuba-squaring")])
+def test_what_lies_between_is_smaller_than_what_is_the_fastest(op: str, name: str) -> None:
+    asked = spec(avr(), 128, op=op)
+    rows = [
+        front.priced(asked, {answers.METHOD: name, answers.GOAL: "call", **way}) for way in methods.between(name, 16)
+    ]
+    sizes = [costs(row)[2] for row in rows if row]
+    assert len(sizes) > 3 and min(sizes) < min(kernel.make(asked).size, 1200)
 
 
 @pytest.mark.parametrize("op", OPS)
