@@ -25,8 +25,8 @@ from .spec import Spec, spec
 from .tables import isa
 
 UNROLLED = 256  # bits above which methods without a small form are left out: code as long as the flash of many parts
-TWICE, LONGEST = 2, 1024  # times as many bits, up to which those of them are made that are on the front there; bits up
-# to which the one of them is made that takes the least stack
+TWICE = 2  # times as many bits, up to which those of them are made that are on the front there
+LONGEST = 1024  # bits up to which the one of them is made that takes the least stack
 WORSE = 1.01  # times the cycles of another row that is no larger: not worth a row
 
 
@@ -79,8 +79,10 @@ def kept(asked: Spec, unrolled: int) -> list[str]:
     largest size up to that, what is good in something there may still be, and least stack is always."""
     fronts = answers.fronts(asked.contract.isa, asked.contract.op, asked.core)
     rows = fronts.get(max((bits for bits in fronts if bits <= unrolled), default=0), [])
+    if asked.bits > LONGEST and asked.bits > TWICE * unrolled:
+        return []
     if asked.bits > TWICE * unrolled:
-        rows = sorted(rows, key=lambda row: row[answers.STACK])[: asked.bits <= LONGEST]
+        rows = sorted(rows, key=lambda row: row[answers.STACK])[:1]
     return [str(row[answers.METHOD]) for row in rows]
 
 

@@ -14,7 +14,7 @@ from sqgen import answers, attempts, front, goals, kernel, measure, methods
 from sqgen.answers import COSTS, Row, costs
 from sqgen.contract import OPS
 from sqgen.public import public
-from sqgen.spec import GOALS, spec
+from sqgen.spec import GOALS, Spec, spec
 from sqgen.table import Core, Isa
 from sqgen.tables import isa, isa_names
 
@@ -64,13 +64,13 @@ def test_stack_hardly_grows_faster_than_the_operands(which: Isa, core: Core, op:
 def test_long_code_is_tried_only_for_who_asks_for_little_stack() -> None:
     """It takes seconds to make on this core."""
 
-    def names(**asked: int | str) -> set[str]:
-        return {name for name, _ in attempts.requests(spec("arm", 992, op="mul", core="cortex-m0", **asked))}  # type: ignore[arg-type]
+    def names(asked: Spec) -> set[str]:
+        return {name for name, _ in attempts.requests(asked)}
 
-    assert "free-order" in names(max_stack=100)
-    assert all(
-        "free-order" not in names(**asked) for asked in ({"goal": "size"}, {"goal": "balanced"}, {"max_bytes": 9000})
-    )
+    asked = spec("arm", 992, op="mul", core="cortex-m0")
+    others = replace(asked, goal="size"), replace(asked, goal="balanced"), replace(asked, max_bytes=9000)
+    assert "free-order" in names(replace(asked, max_stack=100))
+    assert all("free-order" not in names(other) for other in others)
 
 
 def test_what_fits_is_enough_where_all_else_is_far_slower() -> None:
