@@ -89,8 +89,7 @@ def compact(n: int) -> list[dict[str, str]]:
     themselves."""
     own = [
         {"levels": str(levels), "parts": parts, "recombine": "looped", "turn": turn}
-        for levels in range(1, 6)
-        if n >> levels >= 4
+        for levels in depths(n)
         for parts, turns in (("shared", "248" if -(-n >> levels) <= SHARED else ""), ("calls", "24"))
         for turn in turns
     ]
@@ -103,10 +102,15 @@ def between(n: int) -> list[dict[str, str]]:
     looped = [{**point, "recombine": "looped", "turn": turn} for point in points(n) if point for turn in "248"]
     shared = [
         {"levels": str(levels), "parts": "shared", "recombine": "unrolled"}
-        for levels in range(1, 6)
-        if n >> levels >= 4 and -(-n >> levels) <= SHARED
+        for levels in depths(n)
+        if -(-n >> levels) <= SHARED
     ]
     return looped + shared
+
+
+def depths(n: int) -> list[int]:
+    """Levels that leave parts of some size."""
+    return [levels for levels in range(1, 6) if n >> levels >= 4]
 
 
 def steps(op: str, n: int, values: Values) -> Iterator[Step]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from . import answers, methods, padding
-from .goals import ranked, small, value
+from .goals import limits, ranked, small, value
 from .idioms import idioms
 from .spec import Spec
 from .table import Core
@@ -175,8 +175,7 @@ def from_front(spec: Spec, rows: Sequence[answers.Row], bits: int) -> list[answe
     if exact and ordered and not spec.reserve:
         return ordered[:1]
     if spec.limited:
-        limits = ((answers.BYTES, spec.max_bytes), (answers.STACK, spec.max_stack))
-        return ordered + [min(rows, key=lambda row: int(row[what])) for what, most in limits if most is not None]
+        return ordered + [min(rows, key=lambda row: int(row[what])) for what, _ in limits(spec)]
     few = [row for row in ordered[:FEW] if value(spec, row) <= HOPELESS * value(spec, ordered[0])]
     return few + of_other_methods(spec, ordered)
 

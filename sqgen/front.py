@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import click
 from rich.progress import track
 
-from . import answers, kernel, measure, methods, workers
+from . import answers, choosing, measure, methods, workers
 from .attempts import TIMES, fastest
 from .compile import compile_plan
 from .contract import OPS
@@ -90,7 +90,7 @@ def priced(asked: Spec, row: answers.Row) -> answers.Row | None:
     """The row with its costs, None if it cannot be compiled."""
     which = asked.contract.isa
     try:
-        plan = kernel.plan(asked, str(row[answers.METHOD]), answers.given(row))
+        plan = choosing.plan(asked, str(row[answers.METHOD]), answers.given(row))
         if not idioms(which).forms(plan, asked.core):  # to say which are formed would take longer
             return None
         compiled = compile_plan(plan, which, str(row[answers.GOAL]), asked.core)

@@ -22,5 +22,11 @@ def value(spec: Spec, row: answers.Row, scale: float = 1) -> int:
 def small(spec: Spec, row: answers.Row, scale: float = 1) -> bool:
     """Whether a row meets the limits times the `scale`; as for stack, which not all code takes more of where operands
     are longer, at least the limits."""
-    limits = ((answers.BYTES, spec.max_bytes, scale), (answers.STACK, spec.max_stack, max(1, scale)))
-    return all(limit is None or int(row[what]) <= times * limit for what, limit, times in limits)
+    times = {answers.BYTES: scale, answers.STACK: max(1, scale)}
+    return all(int(row[what]) <= times[what] * most for what, most in limits(spec))
+
+
+def limits(spec: Spec) -> list[tuple[str, int]]:
+    """Which costs of a row are limited, and to how many bytes."""
+    both = ((answers.BYTES, spec.max_bytes), (answers.STACK, spec.max_stack))
+    return [(what, most) for what, most in both if most is not None]

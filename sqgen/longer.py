@@ -6,7 +6,7 @@ import math
 import operator
 from dataclasses import replace
 
-from . import answers, attempts, hints, kernel, methods, tune
+from . import answers, attempts, choosing, hints, methods, tune
 from .attempts import TIMES
 from .errors import UserError
 from .methods import REGISTERS
@@ -28,13 +28,13 @@ def searched(asked: Spec, limit: float) -> Spec:
         raise UserError(f"--search is for --goal {' or '.join(TIMES)}, without limits")
     if asked.parameters:
         raise UserError("--search finds parameters itself; leave out -p")
-    best, least = asked, kernel.rank(asked, kernel.choose(asked))
+    best, least = asked, choosing.rank(asked, choosing.choose(asked))
     names = contenders(asked)
     with Bar(f"{asked.bits} bits: {least[0]} cycles", limit) as bar:
         for number, name in enumerate(names):
             look = by_chance if methods.searched(name) else in_order
             found = look(asked, name, limit * (number + 1) / len(names), bar)
-            cost = kernel.rank(found, kernel.choose(found)) if found else least
+            cost = choosing.rank(found, choosing.choose(found)) if found else least
             if found and cost < least:
                 best, least = found, cost
                 bar.update(bar.elapsed, f"{asked.bits} bits: {least[0]} cycles")
@@ -72,10 +72,10 @@ def in_order(asked: Spec, name: str, until: float, bar: Bar) -> Spec | None:
             return tune.NEVER
         bar.update(bar.elapsed)
         try:
-            found = kernel.choose(answered(asked, name, dict(given)))
+            found = choosing.choose(answered(asked, name, dict(given)))
         except UserError:
             return tune.NEVER
-        return kernel.rank(asked, found)[0]
+        return choosing.rank(asked, found)[0]
 
     best = tune.tuned(what.limbs, name, tune.EMPTY, price)
     if REGISTERS in methods.method(name).PARAMETERS:

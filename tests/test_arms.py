@@ -13,7 +13,7 @@ from mutants import mutants
 from sqgen.isa.avr_address import address
 from test_branched import costs, four_signs, runs_alike
 
-from sqgen import check, frame, interpret, measure, methods
+from sqgen import check, choosing, frame, interpret, measure, methods
 from sqgen import kernel as kernels
 from sqgen.allocate import allocate
 from sqgen.code import Builder, Code, CodeError, Function, Label, Memory, Op
@@ -105,7 +105,7 @@ def test_the_ways_of_two_levels_are_equal_on_every_core(bits: int) -> None:
 )
 def test_cycles_that_are_read_off_the_flow_are_those_of_a_run(bits: int, given: dict[str, Any]) -> None:
     asked = spec("avr", bits, op="mul", **given)
-    code = kernels.choose(asked)
+    code = choosing.choose(asked)
     _, path = interpret.trace(code.image, asked.contract, asked.core, (0, 0))
     assert measure.price(code, asked.core) == price(avr(), asked.core, code.image, path)
 
@@ -167,7 +167,7 @@ def test_mutants_of_the_branches_and_of_what_waits_are_refused_or_right() -> Non
 def test_a_wrong_arm_of_a_function_is_refused_where_it_is_seen() -> None:
     """Not once all cases of all its calls are walked, which takes many times as long."""
     request = spec("avr", 384, op="mul", allow_branches=True)
-    code = kernels.choose(request).image
+    code = choosing.choose(request).image
     entry = next(at for at, instr in disassemble(avr(), code) if instr.insn.name == "ret")
     middle = (entry + len(code)) // 2
     at = next(at for at, instr in disassemble(avr(), code) if instr.insn.name == "adc" and at > middle)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from clock import quick
 
-from sqgen import kernel, measure
+from sqgen import choosing, measure
 from sqgen.compile import Compiled
 from sqgen.errors import UserError
 from sqgen.spec import Spec, spec
@@ -31,7 +31,7 @@ CASES = [(isa, core, op, bits) for isa, core, sizes in ASKED for op in ("sqr", "
 
 def cost(asked: Spec, made: Compiled) -> int:
     """What the goal wants small."""
-    return kernel.rank(asked, made)[0]
+    return choosing.rank(asked, made)[0]
 
 
 @pytest.mark.parametrize(("isa", "core", "op", "bits"), CASES)
@@ -39,7 +39,7 @@ def test_what_is_taken_is_found_within_its_own_limits_by_its_name_and_for_each_g
     isa: str, core: str, op: str, bits: int
 ) -> None:
     plain = spec(isa, bits, op=op, core=core)
-    taken = kernel.choose(plain)
+    taken = choosing.choose(plain)
     size, stack, name = len(taken.image), measure.stack(taken, plain.core), taken.plan.method
     wishes: list[dict[str, Any]] = [
         {"max_bytes": size},
@@ -54,14 +54,14 @@ def test_what_is_taken_is_found_within_its_own_limits_by_its_name_and_for_each_g
     ]
     for wish in wishes:
         asked = spec(isa, bits, op=op, core=core, **wish)
-        assert cost(asked, kernel.choose(asked)) <= cost(asked, taken), wish
+        assert cost(asked, choosing.choose(asked)) <= cost(asked, taken), wish
 
 
 @pytest.mark.parametrize(("isa", "op", "bits", "limit"), [("avr", "mul", 512, 8000), ("msp430", "mul", 256, 2000)])
 def test_a_method_that_is_named_is_known_as_well_as_if_it_were_not(isa: str, op: str, bits: int, limit: int) -> None:
-    found = kernel.choose(spec(isa, bits, op=op, max_bytes=limit))
+    found = choosing.choose(spec(isa, bits, op=op, max_bytes=limit))
     assert found.plan.method == "karatsuba"
-    assert kernel.choose(spec(isa, bits, op=op, max_bytes=limit, method="karatsuba")).image == found.image
+    assert choosing.choose(spec(isa, bits, op=op, max_bytes=limit, method="karatsuba")).image == found.image
 
 
 @pytest.mark.parametrize("op", ["sqr", "mul"])
@@ -69,13 +69,13 @@ def test_a_method_that_is_named_is_known_as_well_as_if_it_were_not(isa: str, op:
 def test_more_instructions_make_nothing_slower(op: str, bits: int) -> None:
     asked = spec("arm", bits, op=op, core="cortex-m3")
     freely = spec("arm", bits, op=op, core="cortex-m3", allow_variable_time=True)
-    assert cost(freely, kernel.choose(freely)) < cost(asked, kernel.choose(asked))
+    assert cost(freely, choosing.choose(freely)) < cost(asked, choosing.choose(asked))
 
 
 def test_where_none_meets_the_limit_the_smallest_is_named() -> None:
-    smallest = len(kernel.choose(spec("arm", 256, core="cortex-m0", goal="size")).image)
+    smallest = len(choosing.choose(spec("arm", 256, core="cortex-m0", goal="size")).image)
     with pytest.raises(UserError, match=f"the smallest known takes {smallest} bytes"):
-        kernel.choose(spec("arm", 256, core="cortex-m0", max_bytes=smallest - 1))
+        choosing.choose(spec("arm", 256, core="cortex-m0", max_bytes=smallest - 1))
 
 
 @pytest.mark.clock
@@ -95,12 +95,12 @@ def test_a_goal_or_a_limit_is_met_as_fast_as_none(where: str, bits: int, wish: d
     """Up to 256 bits in less than a second, of which the proof and the files take some."""
     isa, core, op = where.split()
     asked = spec(isa, bits, op=op, core=core, **wish)
-    assert quick(lambda: kernel.choose(asked), most)
+    assert quick(lambda: choosing.choose(asked), most)
 
 
 def test_flash_is_a_limit_beside_those_that_are_asked_for() -> None:
     """The fastest meets the limit on the stack, and is longer than what the part can hold."""
     plain = spec("avr", 520, core="atmega8")
-    taken = kernel.choose(plain)
+    taken = choosing.choose(plain)
     asked = spec("avr", 520, core="atmega8", max_stack=measure.stack(taken, plain.core))
-    assert kernel.choose(asked).image == taken.image
+    assert choosing.choose(asked).image == taken.image

@@ -17,7 +17,7 @@ from conftest import avr, compiled, contract, core
 from handwritten import Foreign
 from mutants import mutants
 
-from sqgen import check, compare, emit, interpret, timing
+from sqgen import check, choosing, compare, emit, interpret, timing
 from sqgen import kernel as kernels
 from sqgen.compile import Compiled, compile_plan
 from sqgen.contract import Verdict
@@ -222,7 +222,7 @@ def test_what_an_answer_says_is_slower_is_not_compiled(monkeypatch: pytest.Monke
         return compile_plan(plan, *args, **more)
 
     monkeypatch.setattr("sqgen.kernel.compile_plan", noting)
-    assert kernels.choose(asked).plan.branches == (goal == "speed")
+    assert choosing.choose(asked).plan.branches == (goal == "speed")
     assert (False in plans) == both
 
 

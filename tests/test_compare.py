@@ -19,7 +19,7 @@ import pytest
 from commandline import Call, shell
 from conftest import avr, contract, core, formed, missing
 
-from sqgen import answers, check, draw_plot, kernel, methods, programs, rows, straight
+from sqgen import answers, check, choosing, draw_plot, kernel, methods, programs, rows, straight
 from sqgen.compare import Comparison, Row, points, values
 from sqgen.compilers import Bench, Built, Measure
 from sqgen.errors import Exit, UserError
@@ -134,7 +134,7 @@ def test_the_points_of_a_method_begin_with_the_normal_run_and_differ(name: str) 
 
 def test_what_branches_has_its_registers_as_a_normal_run_does() -> None:
     _, second, *_ = points(spec("avr", 256, op="mul", allow_branches=True), "karatsuba")
-    made = kernel.choose(spec("avr", 256, op="mul", allow_branches=True)).plan
+    made = choosing.choose(spec("avr", 256, op="mul", allow_branches=True)).plan
     assert dict(second.parameters)["signs"] == "branched" and set(second.parameters) <= set(made.parameters)
 
 

@@ -10,7 +10,7 @@ from clock import quick
 from conftest import avr
 from reproduce import homes
 
-from sqgen import answers, attempts, front, goals, kernel, measure, methods
+from sqgen import answers, attempts, choosing, front, goals, kernel, measure, methods
 from sqgen.answers import COSTS, Row, costs
 from sqgen.contract import OPS
 from sqgen.public import public
@@ -77,9 +77,9 @@ def test_what_fits_is_enough_where_all_else_is_far_slower() -> None:
     asked = spec(avr(), 520, op="mul", max_stack=18)
     (fast,) = (row for row in answers.fronts(avr(), "mul")[512] if row[answers.METHOD] == "full-operand-caching")
     (slow,) = (row for row in answers.fronts(avr(), "mul")[512] if row[answers.METHOD] == "column-loops")
-    made = [each for each in kernel.candidates(asked) if each.plan.method == fast[answers.METHOD]]
-    assert kernel.beaten(asked, slow, made, 0) and not kernel.beaten(asked, fast, made, 0)
-    assert not kernel.beaten(replace(asked, max_stack=17), slow, made, 0)  # for it does not fit
+    made = [each for each in choosing.candidates(asked) if each.plan.method == fast[answers.METHOD]]
+    assert choosing.beaten(asked, slow, made, 0) and not choosing.beaten(asked, fast, made, 0)
+    assert not choosing.beaten(replace(asked, max_stack=17), slow, made, 0)  # for it does not fit
 
 
 @pytest.mark.parametrize(("op", "name"), [("mul", "karatsuba"), ("sqr", "karatsuba-squaring")])
@@ -120,9 +120,9 @@ def test_a_goal_is_met_in_two_seconds(op: str, bits: int, goal: str) -> None:
 @pytest.mark.parametrize(("op", "bits"), [("sqr", 72), ("mul", 72), ("sqr", 312), ("mul", 328), ("mul", 952)])
 def test_between_two_fronts_no_loops_are_better_balanced_than_what_is_taken(op: str, bits: int) -> None:
     asked = spec(avr(), bits, op=op, goal="balanced")
-    taken = kernel.rank(asked, kernel.choose(asked))
+    taken = choosing.rank(asked, choosing.choose(asked))
     for method in ("column-loops", "row-loops"):
-        assert taken <= kernel.rank(asked, kernel.choose(spec(avr(), bits, op=op, method=method)))
+        assert taken <= choosing.rank(asked, choosing.choose(spec(avr(), bits, op=op, method=method)))
 
 
 @pytest.mark.parametrize(("op", "bits"), [("sqr", 128), ("mul", 96)])
@@ -163,10 +163,10 @@ def test_between_the_sizes_of_fronts_a_tighter_limit_gives_smaller_code_that_is_
 
 def test_no_cycles_are_counted_where_the_smallest_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     ranked: list[int] = []
-    monkeypatch.setattr(kernel, "rank", lambda spec, each: ranked.append(len(each.image)))
+    monkeypatch.setattr(choosing, "rank", lambda spec, each: ranked.append(len(each.image)))
     asked = spec(avr(), 280, op="mul", goal="size")
-    smallest = len(kernel.choose(asked).image)
-    assert smallest == min(len(each.image) for each in kernel.candidates(asked)) and {*ranked} <= {smallest}
+    smallest = len(choosing.choose(asked).image)
+    assert smallest == min(len(each.image) for each in choosing.candidates(asked)) and {*ranked} <= {smallest}
 
 
 def test_limits_are_met_by_code_that_branches_where_that_is_allowed_and_faster() -> None:

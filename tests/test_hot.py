@@ -12,7 +12,7 @@ from conftest import Line, avr, core, instrs
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sqgen import hot, kernel
+from sqgen import choosing, hot
 from sqgen.compile import Compiled
 from sqgen.contract import Contract
 from sqgen.encode import Instr, assemble
@@ -147,7 +147,7 @@ def test_what_the_next_turn_reads_stays() -> None:
 
 
 def code_of(request: Spec) -> Compiled:
-    return kernel.choose(request)
+    return choosing.choose(request)
 
 
 LOOPS = [

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 import pytest
 from conftest import avr
 
+from sqgen import choosing, methods
 from sqgen import compile as compiling
-from sqgen import kernel, methods
 from sqgen.compile import compile_plan, least_length
 from sqgen.contract import OPS
 from sqgen.errors import UserError
@@ -62,8 +62,8 @@ def test_the_choice_is_the_same_as_if_all_were_made(
     monkeypatch: pytest.MonkeyPatch, op: str, bits: int, limit: int | None, goal: str
 ) -> None:
     asked = spec("avr", bits, op=op, max_bytes=limit, goal=goal)
-    few = kernel.candidates(asked)
+    few = choosing.candidates(asked)
     monkeypatch.setattr(compiling, "least_length", lambda *_: -math.inf)
-    every = kernel.candidates(asked)
+    every = choosing.candidates(asked)
     assert len(few) < len(every)
-    assert kernel.picked(asked, few).image == kernel.picked(asked, every).image
+    assert choosing.picked(asked, few).image == choosing.picked(asked, every).image

@@ -9,7 +9,7 @@ import pytest
 from commandline import Call
 from conftest import avr
 
-from sqgen import answers, kernel, longer, methods
+from sqgen import answers, choosing, longer, methods
 from sqgen.errors import Exit
 from sqgen.spec import spec
 
@@ -36,7 +36,7 @@ def test_a_method_without_chance_is_searched_in_order(monkeypatch: pytest.Monkey
     forgotten(monkeypatch, tmp_path)
     asked = spec("avr", 80, method="sbd")
     found = longer.searched(asked, 4.0)
-    assert kernel.rank(found, kernel.choose(found)) < kernel.rank(asked, kernel.choose(asked))
+    assert choosing.rank(found, choosing.choose(found)) < choosing.rank(asked, choosing.choose(asked))
 
 
 def test_auto_searches_the_methods_whose_answers_are_near() -> None:

@@ -13,7 +13,7 @@ import matrix
 import observe
 import pytest
 
-from sqgen import check, emit, kernel
+from sqgen import check, choosing, emit, kernel
 from sqgen.compile import Compiled
 from sqgen.contract import Contract
 from sqgen.errors import Exit, UserError
@@ -32,7 +32,7 @@ def test_a_kernel_is_right_and_its_cycles_are_confirmed() -> None:
 
 def test_what_cannot_be_is_no_fault_and_what_breaks_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
     assert matrix.outcome(replace(JOB, core="attiny84"), matrix.Known()).verdict == matrix.NONE
-    monkeypatch.setattr(kernel, "candidates", lambda spec: 1 // 0)
+    monkeypatch.setattr(choosing, "candidates", lambda spec: 1 // 0)
     found = matrix.outcome(JOB, matrix.Known())
     assert found.verdict == matrix.WRONG and "ZeroDivisionError" in found.reason
 
@@ -104,7 +104,7 @@ def test_cores_that_differ_in_name_alone_have_one_kernel_and_each_its_own_simula
 
         return noted
 
-    monkeypatch.setattr(kernel, "candidates", noting("made", kernel.candidates, lambda spec: spec.core))
+    monkeypatch.setattr(choosing, "candidates", noting("made", choosing.candidates, lambda spec: spec.core))
     monkeypatch.setattr(check, "run", noting("run", check.run, lambda *given: given[2]))
     cores = ("atmega2560", "atmega128", "atmega328p")  # those with the most room come first
     rows = matrix.together(dict.fromkeys(replace(JOB, core=core) for core in cores))
@@ -178,13 +178,13 @@ def test_the_reports_name_what_is_wrong_and_how_to_repeat_it() -> None:
 
 def test_what_has_no_room_is_compiled_once_for_all_cores_of_a_kind(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[str] = []
-    compiled = kernel.candidates
+    compiled = choosing.candidates
 
     def noting(spec: Spec) -> list[Compiled]:
         made.append(spec.core.name)
         return compiled(spec)
 
-    monkeypatch.setattr(kernel, "candidates", noting)
+    monkeypatch.setattr(choosing, "candidates", noting)
     known = matrix.Known()
     large = matrix.Job("avr", "", "mul", 256, "product-scanning")
     found = [matrix.outcome(replace(large, core=core), known) for core in ("atmega8", "atmega32u4", "atmega328p")]

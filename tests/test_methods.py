@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import pytest
 from conftest import avr
 
+from sqgen import choosing, kernel, methods, report, tune
 from sqgen import compile as compile_module
-from sqgen import kernel, methods, report, tune
 from sqgen.encode import EncodeError
 from sqgen.errors import UserError
 from sqgen.methods import Parameter
@@ -73,7 +73,7 @@ def body(given: Mapping[str, str]) -> int:
 
 def test_a_method_for_products_squares_only_if_it_is_named() -> None:
     assert methods.does("operand-caching", "sqr") and not methods.does("sbd", "mul")
-    tried = kernel.candidates(spec("avr", 32, op="sqr", goal="size"))
+    tried = choosing.candidates(spec("avr", 32, op="sqr", goal="size"))
     assert {each.plan.method for each in tried} <= set(methods.names("sqr"))
     assert "operand-caching" not in methods.names("sqr")
     assert kernel.make(spec("avr", 32, op="sqr", method="operand-caching")).compiled.plan.method == "operand-caching"

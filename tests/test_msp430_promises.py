@@ -13,7 +13,7 @@ from commandline import Call
 from conftest import TESTS
 from msp430 import CORES, made
 
-from sqgen import check, emit, judging, measure, methods
+from sqgen import check, choosing, emit, judging, measure, methods
 from sqgen import kernel as kernel_module
 from sqgen.errors import Exit, UserError
 from sqgen.interpret import call, operands
@@ -55,7 +55,7 @@ def test_auto_takes_no_more_cycles_than_it_may(core: str, op: str, bits: int) ->
 def test_no_size_is_slower_than_the_next_larger_one(core: str, op: str, sizes: tuple[int, int]) -> None:
     """Where halves are not equal, and where the number of levels changes."""
     asked = [spec("msp430", bits, op=op, core=core) for bits in range(sizes[0], sizes[1] + 1, 16)]
-    prices = [measure.price(kernel_module.choose(each), each.core) for each in asked]
+    prices = [measure.price(choosing.choose(each), each.core) for each in asked]
     assert all(a.body <= b.body and a.call <= b.call for a, b in itertools.pairwise(prices))
 
 

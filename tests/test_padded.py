@@ -8,7 +8,7 @@ import pytest
 from conftest import avr
 from judges import all_agree
 
-from sqgen import answers, attempts, cover, kernel, measure, methods, padding
+from sqgen import answers, attempts, choosing, cover, kernel, measure, methods, padding
 from sqgen.answers import costs
 from sqgen.cover import CoverError
 from sqgen.errors import Exit, UserError
@@ -126,7 +126,7 @@ SAMPLE = [
 def test_what_it_costs_is_known_and_never_more(op: str, bits: int, row: answers.Row, less: int) -> None:
     asked = spec(avr(), bits - 8 * less, op=op)
     longer = padding.longer(asked, row, bits // 8)
-    (made,), _ = kernel.tried(asked, [(padding.NAME, longer)])
+    (made,), _ = choosing.tried(asked, [(padding.NAME, longer)])
     body, call, size, stack = costs(longer)
     price = measure.price(made, asked.core)
     assert 0 <= call - price.call <= 2 * padding.CYCLES and 0 <= body - price.body <= 2 * padding.CYCLES
@@ -140,7 +140,7 @@ def test_what_it_costs_is_known_and_never_more(op: str, bits: int, row: answers.
 def test_within_limits_a_size_is_about_as_fast_as_the_next_larger_ones(op: str, bits: int, limit: int) -> None:
     """What the larger kernels take, and for each limb that is copied five cycles."""
     asked = spec(avr(), bits, op=op, max_bytes=limit)
-    made = kernel.choose(asked)
+    made = choosing.choose(asked)
     assert len(made.image) <= limit
     body = measure.price(made, asked.core).body
     for larger, rows in answers.fronts(avr(), op).items():
@@ -151,7 +151,7 @@ def test_within_limits_a_size_is_about_as_fast_as_the_next_larger_ones(op: str, 
 
 def test_a_row_that_is_better_for_its_own_limbs_is_tried_as_well() -> None:
     asked = spec(avr(), 528, op="sqr", max_bytes=6000)
-    made = kernel.choose(asked)
+    made = choosing.choose(asked)
     longer, *_ = padding.padded(asked)
     assert not made.plan.copies and measure.price(made, asked.core).body < costs(longer)[0]
 

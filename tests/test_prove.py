@@ -12,9 +12,9 @@ from handwritten import NAMES, Foreign, foreign, link
 from mutants import METHODS
 
 from sqgen import check, interpret, runs
+from sqgen.choosing import choose
 from sqgen.contract import Fault
 from sqgen.encode import DecodeError, decode, disassemble
-from sqgen.kernel import choose
 from sqgen.oracles import simavr
 from sqgen.prove import prove
 from sqgen.spec import spec

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from sqgen import kernel as kernel_module
+from sqgen import choosing
 from sqgen.attempts import requests
 from sqgen.errors import Exit, UserError
 from sqgen.kernel import make
@@ -48,14 +48,14 @@ def test_the_best_of_several_forms_is_taken() -> None:
 def test_each_form_is_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
     request = spec("avr", 96, op="mul", reserve=("r2",))
     seen = []
-    real = kernel_module.plan
+    real = choosing.plan
 
     def plan(*args):  # type: ignore[no-untyped-def]
         seen.append(real(*args).key)
         return real(*args)
 
-    monkeypatch.setattr(kernel_module, "plan", plan)
-    kernel_module.candidates(request)
+    monkeypatch.setattr(choosing, "plan", plan)
+    choosing.candidates(request)
     assert len(seen) == len(set(seen)) < len(requests(request))
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import pytest
 from conftest import Line, contract, core, instrs
 
-from sqgen import interpret
+from sqgen import choosing, interpret
 from sqgen import kernel as kernels
 from sqgen import residue as residues
 from sqgen.encode import assemble
@@ -21,7 +21,7 @@ from sqgen.spec import spec
 @pytest.mark.parametrize("bits", [48, 96, 168, 208, 384])
 def test_all_paths_together_leave_what_each_of_them_leaves(bits: int) -> None:
     request = spec("avr", bits, op="mul", allow_branches=True)
-    code, what = kernels.choose(request).image, request.contract
+    code, what = choosing.choose(request).image, request.contract
     verdict = prove(code, what, core(), branches=True)
     paths = (verdict.path, *verdict.others)
     assert len(paths) > 2
@@ -34,7 +34,7 @@ def test_all_paths_together_leave_what_each_of_them_leaves(bits: int) -> None:
 
 def test_of_paths_that_meet_few_steps_are_walked(monkeypatch: pytest.MonkeyPatch) -> None:
     request = spec("avr", 208, op="mul", allow_branches=True)
-    code = kernels.choose(request).image
+    code = choosing.choose(request).image
     verdict = prove(code, request.contract, core(), branches=True)
     steps = []
     step = residues._Marking.step
@@ -112,7 +112,7 @@ def test_sums_that_are_not_worked_out_leave_the_same(
     isa: str, op: str, bits: int, method: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     request = spec(isa, bits, op=op, method=method)
-    compiled = kernels.choose(request)
+    compiled = choosing.choose(request)
     paths = [kernels.proved(request, compiled).path]
     found = residue(compiled.image, request.contract, request.core, paths)
     mixed = []

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 from conftest import Line, contract, core, instrs
 
-from sqgen import interpret, kernel
+from sqgen import choosing, interpret
 from sqgen.encode import assemble
 from sqgen.interpret import Endless, Machine
 from sqgen.route import route
@@ -31,7 +31,7 @@ def name(request: Spec) -> str:
 @pytest.mark.parametrize("request_", REQUESTS, ids=name)
 def test_the_route_is_the_path_of_a_run(request_: Spec) -> None:
     what = request_.contract
-    image = kernel.choose(request_).image
+    image = choosing.choose(request_).image
     _, path = interpret.trace(image, what, request_.core, (3,) * (len(what.buffers) - 1))
     found = route(image, what, request_.core)
     assert found is None or tuple(found) == path

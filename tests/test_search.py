@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import pytest
 from conftest import avr
 
-from sqgen import anneal, answers, kernel, methods, search
+from sqgen import anneal, answers, choosing, methods, search
 from sqgen.anneal import Cooling
 from sqgen.errors import UserError
 from sqgen.search import Budget, Job
@@ -95,7 +95,7 @@ def test_each_goal_and_core_has_its_row_and_no_row_is_idle() -> None:
 @pytest.mark.parametrize("goal", ["speed", "call"])
 def test_auto_takes_no_answer_that_is_slower_on_the_core_asked_for(core: str, goal: str) -> None:
     asked = spec("avr", 96, goal=goal, core=core)
-    least = kernel.rank(asked, kernel.choose(asked))
+    least = choosing.rank(asked, choosing.choose(asked))
     for name, row in answers.known(isa("avr"), "sqr", 96):
         one = spec("avr", 96, goal=goal, core=core, method=name, parameters=answers.given(row))
-        assert least <= kernel.rank(one, kernel.choose(one))
+        assert least <= choosing.rank(one, choosing.choose(one))

@@ -13,7 +13,7 @@ from conftest import TESTS
 from flips import passed
 from leavings import differing
 
-from sqgen import check, emit, kernel, methods, programs, report
+from sqgen import check, choosing, emit, kernel, methods, programs, report
 from sqgen.contract import Contract
 from sqgen.encode import DecodeError, EncodeError, Instr, assemble, decode, disassemble, encode
 from sqgen.errors import Exit, UserError
@@ -186,7 +186,7 @@ def test_a_method_made_of_parts_is_refused_with_those_to_take_instead(op: str, m
 @pytest.mark.parametrize("op", ["sqr", "mul"])
 def test_auto_leaves_out_methods_made_of_parts(op: str, goal: str) -> None:
     for bits in (64, 128):
-        tried = kernel.candidates(spec(toy(), bits, op=op, goal=goal))
+        tried = choosing.candidates(spec(toy(), bits, op=op, goal=goal))
         assert tried and not [each.plan.method for each in tried if any(each.plan.parts())]
 
 

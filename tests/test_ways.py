@@ -13,11 +13,12 @@ from test_branched import costs, four_signs, runs_alike
 
 from sqgen import answers, attempts, check, frame, interpret, methods, walk
 from sqgen.allocate import allocate
+from sqgen.choosing import candidates, choose, rank, tried
 from sqgen.code import Builder, Code, CodeError, Function, Memory, Op, Virtual
 from sqgen.encode import Instr, assemble, disassemble
 from sqgen.forked import Ways, best_places
 from sqgen.idioms import idioms
-from sqgen.kernel import Kernel, candidates, choose, make, rank, tried
+from sqgen.kernel import Kernel, make
 from sqgen.lemmas import Lemmas
 from sqgen.placing import Task
 from sqgen.prove import prove

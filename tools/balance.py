@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sqgen import kernel
+from sqgen import choosing
 from sqgen.code import Op, Virtual
 from sqgen.spec import spec
 from sqgen.svg import fixed, template
@@ -30,7 +30,7 @@ class Row:
 
 def rows(bits: int = BITS) -> list[Row]:
     """The multiplications and stores of the fastest kernel, as it was lowered."""
-    made = kernel.choose(spec("arm", bits, op="mul"))
+    made = choosing.choose(spec("arm", bits, op="mul"))
     (function,) = made.code.functions
     columns = [0] * (2 * made.plan.limbs)
     found = []

@@ -32,7 +32,7 @@ import observe
 import sources
 from observe import Seen
 
-from sqgen import check, emit, kernel, methods
+from sqgen import check, choosing, emit, kernel, methods
 from sqgen.compile import Compiled
 from sqgen.contract import OPS, Verdict
 from sqgen.digest import sha256
@@ -109,11 +109,11 @@ class Known:
 
     def code(self, wanted: Spec) -> tuple[str, Compiled]:
         """The code, which may have been made for a core of another name, with no less room; by what it is known."""
-        core, room = kind(wanted.core), kernel.room_of(wanted)
+        core, room = kind(wanted.core), choosing.room_of(wanted)
         if core in self.chosen and room is not None and len(self.chosen[core].image) > room:
             core += f", {room} bytes"
         if core not in self.chosen:
-            self.chosen[core] = kernel.choose(wanted, self.candidates)
+            self.chosen[core] = choosing.choose(wanted, self.candidates)
         return core, self.chosen[core]
 
     def make(self, wanted: Spec) -> tuple[Kernel, Mapping[str, Any]]:
@@ -128,7 +128,7 @@ class Known:
         """What could be asked for, compiled once for all cores of a kind."""
         key = kind(wanted.core), wanted.max_bytes
         if key not in self.compiled:
-            self.compiled[key] = kernel.candidates(wanted)
+            self.compiled[key] = choosing.candidates(wanted)
         return self.compiled[key]
 
     def proved(self, wanted: Spec, compiled: Compiled) -> Verdict:

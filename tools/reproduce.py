@@ -30,7 +30,7 @@ import journal
 import sources
 from figures import SURVEYS
 
-from sqgen import answers, kernel, methods
+from sqgen import answers, choosing, methods
 from sqgen.attempts import TIMES
 from sqgen.compile import compile_plan
 from sqgen.contract import OPS
@@ -112,7 +112,7 @@ def code(job: Job) -> bytes:
     core = which.core(job.core)
     core = which.at_any_time(core) if job.any_time else core
     if job.method == AUTO:
-        return kernel.choose(spec(which, job.bits, op=job.op, core=job.core, goal=job.goal)).image
+        return choosing.choose(spec(which, job.bits, op=job.op, core=job.core, goal=job.goal)).image
     if job.source.endswith(FRONT):
         row = answers.fronts(which, job.op, core)[job.bits][job.row]
     else:
@@ -148,10 +148,10 @@ def by_kernel(lines: Iterable[str]) -> dict[str, str]:
 
 def made(name: str, wanted: Sequence[Job]) -> dict[str, str]:
     """The lines of an instruction set's kernels; those that are not known are made now, on all processors."""
-    file = FOLDER / f"{name}-{PYTHON}.jsonl"
-    before = known(file, name)
-    journal.work(lines, [job for job in wanted if str(job) not in before], file, version(name))
-    after = known(file, name)
+    file, now = FOLDER / f"{name}-{PYTHON}.jsonl", version(name)
+    before = known(file, now)
+    journal.work(lines, [job for job in wanted if str(job) not in before], file, now)
+    after = known(file, now)
     return {str(job): after[str(job)] for job in wanted}
 
 
@@ -160,9 +160,9 @@ def version(name: str) -> str:
     return sources.digest([*sources.of_code(name), *sources.tools(["reproduce"])])
 
 
-def known(file: Path, name: str) -> dict[str, str]:
-    """The lines of kernels in such a file, made from the sources as they are."""
-    return by_kernel(row["line"] for row in journal.rows(file, version(name)))
+def known(file: Path, version: str) -> dict[str, str]:
+    """The lines of kernels in such a file, made from these sources."""
+    return by_kernel(row["line"] for row in journal.rows(file, version))
 
 
 def by(python: str, arguments: Sequence[str]) -> int:

@@ -15,7 +15,7 @@ from sqgen import tables
 TOP = Path(__file__).resolve().parent.parent
 BESIDE = ("isa", "schedules")  # parts of the package that lie beside its folder
 MAKERS = (  # modules by which code is made, and nothing else
-    *("allocate", "answers", "attempts", "frame", "idioms", "layout", "looking", "methods"),
+    *("allocate", "answers", "attempts", "choosing", "frame", "idioms", "layout", "looking", "methods"),
     *("padding", "plan", "replay", "residence", "wiping"),
 )
 
@@ -58,7 +58,7 @@ def tools(names: Iterable[str]) -> list[Path]:
 
 def of_code(isa: str) -> list[Path]:
     """All that decides on the code of an instruction set's kernels, which the proof does not."""
-    starts = [*modules(["kernel"]), TOP / "isa" / f"{isa}.py", *TOP.glob("schedules/*.py")]
+    starts = [*modules(["choosing"]), TOP / "isa" / f"{isa}.py", *TOP.glob("schedules/*.py")]
     return [*closure(starts, modules(["prove"])), *answers(isa)]
 
 

@@ -84,7 +84,7 @@ def of_matrix(name: str) -> dict[str, Any]:
 def made_again(path: Path) -> dict[str, Any]:
     """What `make reproduce` has made of an instruction set by one Python, {} if nothing."""
     name = path.stem.partition("-")[0]
-    found, recorded = reproduce.known(path, name), reproduce.recorded()
+    found, recorded = reproduce.known(path, reproduce.version(name)), reproduce.recorded()
     if not found:
         return {}
     jobs = [str(job) for job in reproduce.jobs(isa(name))]
