@@ -3,9 +3,8 @@
 The multiplier is a device in memory, in which a column of products is accumulated: `msp430_columns` has the idiom,
 `msp430_square` and `msp430_product` what is in registers when, `msp430_wide` all of it for the 32-bit multiplier;
 `msp430_pointers` is how operands are read.  `msp430_rows` adds products in rows; `msp430_streamed` is a level of
-Karatsuba's method made of these, `msp430_level` and `msp430_sums` one whose parts share code; `msp430_loops` is
-code in loops, `msp430_cells`
-for all other orders.
+Karatsuba's method made of these, `msp430_level` and `msp430_sums` one whose parts share code; `msp430_padded` copies
+operands for a product of longer ones; `msp430_loops` is code in loops, `msp430_cells` for all other orders.
 """
 
 from __future__ import annotations
@@ -21,6 +20,7 @@ from .msp430_cells import addressed, any_cells
 from .msp430_columns import Walk, fastest, frame
 from .msp430_level import level, leveled
 from .msp430_loops import LEAST, loops
+from .msp430_padded import padded
 from .msp430_product import products
 from .msp430_rows import SUMS, in_rows, rows
 from .msp430_square import squares
@@ -43,7 +43,7 @@ def forms(plan: Plan, core: Core) -> bool:
 def fitting(plan: Plan) -> bool:
     """Whether a plan finishes one column after the other, as the multiplier's sum must, or is made of rows in runs, or
     of parts of these kinds."""
-    if leveled(plan):
+    if leveled(plan) or plan.copies:
         return all(part.called and fitting(part.plan) for part in plan.parts())
     if plan.loops:
         return plan.by_columns and plan.limbs >= LEAST
@@ -69,6 +69,8 @@ def formed(plan: Plan, isa: Isa, core: Core, path: str = "") -> Sequence[Op]:
     them."""
     if leveled(plan):
         return level(plan, isa, core, lambda part, at: formed(part, isa, core, at), path)
+    if plan.copies:
+        return padded(plan, isa, core, lambda part: formed(part, isa, core))
     if plan.loops:
         return loops(plan, isa, core)
     if in_rows(plan):

@@ -25,7 +25,7 @@ TITLE = "blocks of rows in loops, the sum in memory"
 REFERENCE = "MOV96"
 OPS = ("sqr", "mul")
 PARAMETERS = ()
-ROWS = 4  # rows of a block, and limbs of the other operand in each turn
+TURN = 4  # rows of a block, and limbs of the other operand in each turn
 
 
 def compact(n: int) -> list[dict[str, str]]:
@@ -41,7 +41,7 @@ def steps(op: str, n: int, values: Values) -> Iterator[Step]:
 def rows(n: int) -> Iterator[range]:
     """The blocks: of four rows, and of two and one for what is left."""
     first = 0
-    for height in (ROWS, 2, 1):
+    for height in (TURN, 2, 1):
         while n - first >= height:
             yield range(first, first + height)
             first += height
@@ -50,7 +50,7 @@ def rows(n: int) -> Iterator[range]:
 def rhombus(n: int) -> Iterator[Step]:
     """All cells, block by block."""
     for block in rows(n):
-        yield Block(f"rows {block.start}..{block.stop - 1}", ROWS)
+        yield Block(f"rows {block.start}..{block.stop - 1}", TURN)
         for j in range(n):
             if block.start:
                 yield Load(block.start + j)
@@ -62,18 +62,18 @@ def rhombus(n: int) -> Iterator[Step]:
 def triangle(n: int) -> Iterator[Step]:
     """The cells off the diagonal, block by block, and then the diagonal."""
     stored: set[int] = set()
-    for first in range(0, n, ROWS):
-        block = range(first, min(first + ROWS, n))
-        yield Block(f"rows {block.start}..{block.stop - 1}", ROWS)
+    for first in range(0, n, TURN):
+        block = range(first, min(first + TURN, n))
+        yield Block(f"rows {block.start}..{block.stop - 1}", TURN)
         for j in range(first + 1, n):
             yield from (Load(column) for column in (first + j,) if column in stored)
             yield from (Product(i, j) for i in block if i < j)
             yield Store(first + j)
             stored.add(first + j)
-        for column in range(first + n, min(first + n + ROWS, 2 * n - 1)):
+        for column in range(first + n, min(first + n + TURN, 2 * n - 1)):
             yield Store(column)
             stored.add(column)
-    yield Block("doubling, and the diagonal", ROWS)
+    yield Block("doubling, and the diagonal", TURN)
     for i in range(n):
         yield from (Load(column) for column in (2 * i, 2 * i + 1) if column in stored)
         yield Double(2 * i, 2 * i + 2)

@@ -106,15 +106,30 @@ def of_fronts(spec: Spec, names: list[str]) -> list[tuple[str, answers.Row]]:
     rows = from_front(spec, front, nearest)
     if nearest == spec.bits:
         return [(str(row[answers.METHOD]), row) for row in rows]
+    if spec.limited and spec.goal in TIMES:
+        known = [each for each in searched(spec) if any(row[answers.METHOD] == each[0] for row in front)]
+        return within(spec, rows, nearest, known)
     fastest = min(front, key=lambda row: answers.costs(row)[1])
     far = fastest not in rows if spec.limited else value(spec, fastest) > WORTH * value(spec, rows[0])
     longer = padding.padded(spec) if spec.limited and padding.NAME in names else []
-    own = padding.worthwhile(spec, rows, nearest, longer)
+    least = [padding.at_least(spec, row, nearest) for row in rows]
     return [
         *((padding.NAME, row) for row in longer),
         *([] if far else near(spec, searched(spec))),
-        *((str(row[answers.METHOD]), moved(spec, str(row[answers.METHOD]), row)) for row in own),
+        *moved(spec, padding.worthwhile(spec, least, longer)),
     ]
+
+
+def within(
+    spec: Spec, rows: Sequence[answers.Row], bits: int, known: list[tuple[str, answers.Row]]
+) -> list[tuple[str, answers.Row]]:
+    """What may meet limits: longer operands, and then these rows of the front of a size, with what they cost at least
+    at this one, and what is known of it, in the order of the cycles that they are likely to take."""
+    longer = padding.padded(spec) if spec.method in ("auto", padding.NAME) else []
+    least = [padding.at_least(spec, row, bits) for row in rows]
+    likely = [*moved(spec, padding.worthwhile(spec, least, longer)), *known]
+    likely.sort(key=lambda each: int(each[1][counted(spec)]))
+    return [*((padding.NAME, row) for row in longer), *likely]
 
 
 def with_branches(spec: Spec, found: list[tuple[str, answers.Row]]) -> list[tuple[str, answers.Row]]:
@@ -190,11 +205,17 @@ def of_other_methods(spec: Spec, ordered: Sequence[answers.Row]) -> list[answers
     return found
 
 
-def moved(spec: Spec, name: str, row: answers.Row) -> answers.Row:
-    """A row of another size for this one: parameters that were searched by chance are of no use there."""
-    if methods.searched(name):
-        return answers.best(answers.rows(spec.contract.isa, name, spec.contract.op, spec.bits, spec.core))
-    return row
+def moved(spec: Spec, rows: Sequence[answers.Row]) -> list[tuple[str, answers.Row]]:
+    """(method, row) for rows of another size: parameters that were searched by chance are of no use at this one."""
+    isa, op = spec.contract.isa, spec.contract.op
+
+    def own(name: str, row: answers.Row) -> answers.Row:
+        if not methods.searched(name):
+            return row
+        cycles = {what: row[what] for what in (answers.BODY, answers.CALL)}
+        return cycles | answers.best(answers.rows(isa, name, op, spec.bits, spec.core))
+
+    return [(name, own(name, row)) for row in rows for name in [str(row[answers.METHOD])]]
 
 
 def points(spec: Spec, name: str) -> list[answers.Row]:

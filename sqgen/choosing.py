@@ -22,7 +22,7 @@ from .attempts import (
 from .compile import Compiled, compile_plan
 from .errors import Exit, UserError
 from .garbage import uncollected
-from .goals import ranked, value
+from .goals import ranked
 from .idioms import idioms
 from .plan import Plan
 from .spec import Spec
@@ -135,9 +135,9 @@ def least_bytes(which: Plan, isa: Isa) -> int:
 
 def worthwhile(spec: Spec, found: list[Compiled]) -> float:
     """Bytes above which another kernel cannot be what is wanted."""
-    if spec.max_stack is not None or not found:
-        return math.inf
     sizes = [len(each.image) for each in found]
+    if not found or (spec.max_stack is not None and spec.max_bytes is None):
+        return math.inf
     limits = [math.inf]
     if spec.max_bytes is not None:  # while none fits, only a smaller one is of interest
         limits.append(spec.max_bytes if min(sizes) <= spec.max_bytes else min(sizes))
@@ -147,15 +147,12 @@ def worthwhile(spec: Spec, found: list[Compiled]) -> float:
 
 
 def beaten(spec: Spec, row: answers.Row, found: list[Compiled], least: int) -> bool:
-    """Whether one of these is better than the row's kernel can be, which takes the cycles that the row says and at
-    least so many bytes; where limits are met, so much better than a row of a front that its size hardly matters."""
-    if spec.limited and answers.BYTES in row:
-        return any(rank(spec, each)[0] * WORTH < value(spec, row) for each in found if fits(spec, each))
-    other_size = spec.goal == "balanced" and answers.BYTES in row  # of a front
-    if spec.goal == "size" or spec.limited or other_size or answers.BODY not in row or not alike(spec):
+    """Whether one of these, which meets the limits, is better than the row's kernel can be, which takes the cycles that
+    the row says and so many bytes at least; on a core that takes others, so much better that it hardly matters."""
+    if spec.goal == "size" or answers.BODY not in row:
         return False
-    best = ranked(spec, int(row[answers.BODY]), int(row[answers.CALL]), least)[0]
-    return any(rank(spec, each)[0] < best for each in found)
+    best, worth = ranked(spec, int(row[answers.BODY]), int(row[answers.CALL]), least)[0], 1 if alike(spec) else WORTH
+    return any(rank(spec, each)[0] * worth < best for each in found if fits(spec, each))
 
 
 def plan(spec: Spec, method: str, parameters: dict[str, str]) -> Plan:
@@ -190,21 +187,23 @@ def room_of(spec: Spec) -> int | None:
 
 
 def missed(spec: Spec, found: Sequence[Compiled]) -> str:
-    """By how much the limits are missed."""
+    """By how much the limits are missed; on the stack, by what meets the other one, if anything does."""
     parts = []
     full = spec.max_bytes == room_of(spec)
     limited = f"the flash of {spec.core.name} holds, which is" if full else "--max-bytes"
+    short = [each for each in found if len(each.image) <= (spec.max_bytes or math.inf)] or found
+    which = f"the smallest known{'' if spec.max_bytes is None or short is found else ' in so many bytes'}"
     size: Callable[[Compiled], int]
-    for limit, option, size in (
-        (spec.max_bytes, limited, lambda each: len(each.image)),
-        (spec.max_stack, "--max-stack", lambda each: measure.stack(each, spec.core)),
+    for limit, option, known, its, size in (
+        (spec.max_bytes, limited, "the smallest known", found, lambda each: len(each.image)),
+        (spec.max_stack, "--max-stack", which, short, lambda each: measure.stack(each, spec.core)),
     ):
         if limit is None:
             continue
-        least = min(found, key=size)
+        least = min(its, key=size)
         if size(least) > limit:
             parts.append(
-                f"the smallest known takes {size(least)} bytes ({least.plan.method}),"
+                f"{known} takes {size(least)} bytes ({least.plan.method}),"
                 f" {size(least) - limit} more than {option} {limit}"
             )
     advice = "; take another method, a smaller size or a larger part" if full else ""

@@ -66,7 +66,7 @@ def _labelled(function: Function) -> Iterator[Placed]:
     for op in function.ops:
         if op.insn == "label":
             yield function.name, Op("label", (Label(f"{function.name}_{op.args[0]}"),))
-        else:
+        elif op.insn != "functions":  # which stand elsewhere, for the entry alone has others between its operations
             yield function.name, op
 
 

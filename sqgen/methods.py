@@ -143,6 +143,11 @@ def rare(name: str) -> bool:
     return bool(getattr(method(name), "RARE", False))
 
 
+def in_turns(name: str) -> bool:
+    """Whether the method has loops that do some limbs in each turn, and code beside them for what is left (`TURN`)."""
+    return hasattr(method(name), "TURN")
+
+
 def points(name: str, limbs: int) -> list[dict[str, str]]:
     """Parameters that may be the fastest at that size, for a method that knows; else the defaults alone."""
     found: Callable[[int], list[dict[str, str]]] = getattr(method(name), "points", lambda limbs: [{}])

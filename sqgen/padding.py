@@ -1,7 +1,8 @@
 """Longer operands where code is to be short: which are worth a try, and what else is then.
 
 Where limbs can be halved again and again one function forms each half, and loops do as many in each turn.  An odd
-number wants a function for each of two sizes, at each level: code for 127 limbs is ten times as long as for 128.  What
+number wants a function for each of two sizes, at each level: code for 127 limbs is ten times as long as for 128, and
+loops of four want code beside them.  What
 the method `padded` takes beside its product hangs on the number of limbs alone, so it is known from the front of larger
 sizes what it costs, and nothing need be tried.
 """
@@ -16,8 +17,9 @@ from .idioms import idioms
 from .spec import Spec
 
 NAME = "padded"  # the method
+PARTS = "parts"  # a parameter of methods that halve
 FEW = 2  # that are tried
-BYTES, CYCLES, EACH = 190, 100, 5  # that copying takes at most: bytes, and cycles of a call and for each limb
+BYTES, CYCLES, EACH = 190, 100, 7  # that copying takes at most: bytes, and cycles of a call and for each limb
 FRAME = 4  # bytes of stack beside the limbs of the longer operands, and of their product
 NESTED = 8  # calls in each other, at most
 GROWTH = 1.5  # exponent of the limbs in the cycles of what grows least
@@ -34,7 +36,7 @@ def padded(spec: Spec) -> list[answers.Row]:
         longer(spec, row, bits // what.isa.limb_bits)
         for bits, rows in fronts.items()
         for row in rows
-        if spec.bits < bits <= 2 * spec.bits and called(row, bits // what.isa.limb_bits)
+        if spec.bits < bits <= 2 * spec.bits and particular(str(row[answers.METHOD]), bits // what.isa.limb_bits)
     ]
     return sorted((row for row in found if small(spec, row)), key=lambda row: value(spec, row))[:FEW]
 
@@ -45,9 +47,9 @@ def formed(spec: Spec) -> bool:
     return idioms(spec.contract.isa).forms(smallest, spec.core)
 
 
-def called(row: answers.Row, limbs: int) -> bool:
-    """Whether a row's parts are functions, which makes short code."""
-    return {**methods.defaults(str(row[answers.METHOD]), limbs), **row}.get("parts") == "calls"
+def particular(name: str, limbs: int) -> bool:
+    """Whether it matters to a method what the number of limbs is a multiple of: if it has parts, or loops of some."""
+    return PARTS in methods.defaults(name, limbs) or methods.in_turns(name)
 
 
 def longer(spec: Spec, row: answers.Row, limbs: int) -> answers.Row:
@@ -61,18 +63,20 @@ def longer(spec: Spec, row: answers.Row, limbs: int) -> answers.Row:
     stack += NESTED * (spec.core.pc_limbs - isa.core(isa.default_core).pc_limbs)
     costs = (body + cycles, call + cycles, size, stack)
     given = {key: text for key, text in answers.given(row).items() if key != methods.REGISTERS.name}
-    given = {"parts": "calls", **given}  # something, or else what is known to be the best is taken
+    if PARTS in methods.defaults(str(row[answers.METHOD]), limbs):
+        given = {PARTS: "calls", **given}  # something, or else what is known to be the best is taken
     inner = ",".join([str(row[answers.METHOD]), *(f"{key}={text}" for key, text in given.items())])
     parameters: answers.Row = {answers.GOAL: row[answers.GOAL], "limbs": str(limbs), "inner": inner}
     return parameters | dict(zip(answers.COSTS, costs, strict=True))
 
 
-def worthwhile(
-    spec: Spec, rows: Sequence[answers.Row], bits: int, padded: Sequence[answers.Row]
-) -> Sequence[answers.Row]:
-    """Those of the rows of another size that may be better than what is `padded`: even here they cost no less than
-    cycles that grow with the power 1.5 of the limbs."""
-    if not padded:
-        return rows
-    scale = (spec.bits / bits) ** GROWTH
-    return [row for row in rows if value(spec, row, scale) < value(spec, padded[0])]
+def worthwhile(spec: Spec, rows: Sequence[answers.Row], padded: Sequence[answers.Row]) -> Sequence[answers.Row]:
+    """Those of the rows, with what they cost at least, that may be better than what is `padded`."""
+    return [row for row in rows if not padded or value(spec, row) < value(spec, padded[0])]
+
+
+def at_least(spec: Spec, row: answers.Row, bits: int) -> answers.Row:
+    """A row of another size with the cycles that it costs here at least: they grow with the power 1.5 of the limbs, or
+    more, but not more than with their square."""
+    scale = (spec.bits / bits) ** (GROWTH if spec.bits > bits else 2)
+    return row | {what: int(scale * int(row[what])) for what in (answers.BODY, answers.CALL)}
