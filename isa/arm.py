@@ -2,7 +2,7 @@
 
 `arm_balance` adds products by UMAAL, on cores that have it; `arm_sums` is where sums wait, `arm_address` how memory is
 reached; `arm_loops` is code in loops.  `arm_chains` and those beside it are for cores without UMAAL, `arm_small` for
-those without long multiplication.
+those without long multiplication.  `arm_padded` copies operands for a product of longer ones.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def lower(plan: Plan, isa: Isa, core: Core, reserve: Sequence[str] = ()) -> Code
     """The plan as one function on virtual registers; on cores without long multiplication as several, where its parts
     are called."""
     if PRODUCTS in core.lacks:
-        return arm_small.lower(plan, reserve)
+        return arm_small.lower(plan, isa, reserve)
     if LONG in core.lacks:
         return chained(plan, isa, core)
     if plan.loops:
@@ -119,9 +119,14 @@ def leaf(isa: Isa, way: Callable[[Builder], Way], plan: Plan, name: str) -> Func
 
 
 def forms(plan: Plan, core: Core) -> bool:
-    """Whether these idioms know all steps of a plan on a core; none branches, or is of longer operands."""
-    if plan.branches or plan.copies:
-        return False
+    """Whether these idioms know all steps of a plan on a core; none branches."""
+    if plan.copies:
+        return all(not part.plan.loops and forms(part.plan, core) for part in plan.parts())
+    return not plan.branches and made_here(plan, core)
+
+
+def made_here(plan: Plan, core: Core) -> bool:
+    """The same of a plan on its operands, as they are."""
     if PRODUCTS in core.lacks:
         return arm_small.forms(plan)
     if plan.loops and plan.by_columns and plan.limbs > 1:  # a single limb is a row as well

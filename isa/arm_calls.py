@@ -23,6 +23,7 @@ from sqgen.plan import Block, Difference, Load, Part, Plan, Recombine, Run, Slic
 from sqgen.table import Isa
 
 from .arm_chains import less, mask_of, more, nothing, restored
+from .arm_padded import Padded
 
 LIMB = 4  # bytes
 LEVEL = "level"  # the buffer at the stack pointer of a level that calls
@@ -46,7 +47,8 @@ class Calls:
 
     def code(self, plan: Plan) -> Code:
         """The entry, and behind it what it calls."""
-        entry = Level(self, plan, "").function()
+        form = Padded(self.isa, plan, self.called) if plan.copies else Level(self, plan, "")
+        entry = form.function()
         return Code((entry, *self.functions[::-1]))
 
     def called(self, plan: Plan) -> Label:

@@ -12,6 +12,7 @@ from sqgen import methods
 from sqgen.code import Code, Function, Label, Op
 from sqgen.errors import Exit, UserError
 from sqgen.plan import Part, Plan, Recombine
+from sqgen.table import Isa
 
 from . import arm_orders
 from .arm_calls import around, is_surrounded, rows_of
@@ -21,6 +22,7 @@ from .arm_digits import VECTORS
 from .arm_fit import WIDTH, Fit
 from .arm_level import Differences, Recombination
 from .arm_orders import Order
+from .arm_padded import Padded
 from .arm_piece import ARGUMENTS, Piece
 from .arm_values import FARTHEST, LIMB, Values, flat
 
@@ -78,9 +80,13 @@ def formed(plan: Plan) -> Plan:
     return methods.plan(plan.op, plan.limbs, plan.method, {"parts": "whole"})
 
 
-def lower(plan: Plan, reserve: Sequence[str]) -> Code:
+def lower(plan: Plan, isa: Isa, reserve: Sequence[str]) -> Code:
     """The functions of a plan, the entry first; they leave the registers to `reserve` alone."""
-    return Module(reserve).code(plan)
+    module = Module(reserve)
+    if plan.copies:
+        entry = Padded(isa, plan, module.called).function()
+        return Code((entry, *module.functions.values()))
+    return module.code(plan)
 
 
 class Module:
@@ -198,7 +204,7 @@ class Module:
         """A function that is called; where limbs are in the link register, the address waits on the stack."""
         if "lr" not in high:
             return [*ops, Op("bx", ("lr",))]
-        beside = self.low[len(ARGUMENTS) + 1]  # the stack pointer stays a multiple of eight bytes
+        beside = self.low[: len(ARGUMENTS) + 2][-1]  # the stack pointer stays a multiple of eight bytes
         return [Op("push", ((beside, "lr"),)), *ops, Op("pop_pc", ((beside,),))]
 
     def ways(self, plan: Plan, name: str, own: Order | None) -> Iterator[tuple[int, Sequence[str], int, int | None]]:

@@ -95,7 +95,7 @@ def without_limits(spec: Spec) -> Spec | None:
 
 def of_fronts(spec: Spec, names: list[str]) -> list[tuple[str, answers.Row]]:
     """What is to be tried of the methods of these names by the front of the nearest size that has one, if any has, the
-    best first; if it is another size, what was found for this one, too, and within limits longer operands."""
+    best first; if it is another size, what was found for this one, too, and longer operands if time is not all."""
     fronts = answers.fronts(spec.contract.isa, spec.contract.op, spec.core)
     if not fronts:
         return []
@@ -111,7 +111,7 @@ def of_fronts(spec: Spec, names: list[str]) -> list[tuple[str, answers.Row]]:
         return within(spec, rows, nearest, known)
     fastest = min(front, key=lambda row: answers.costs(row)[1])
     far = fastest not in rows if spec.limited else value(spec, fastest) > WORTH * value(spec, rows[0])
-    longer = padding.padded(spec) if spec.limited and padding.NAME in names else []
+    longer = padding.padded(spec) if spec.goal not in TIMES and padding.NAME in names else []
     least = [padding.at_least(spec, row, nearest) for row in rows]
     return [
         *((padding.NAME, row) for row in longer),

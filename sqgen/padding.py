@@ -2,9 +2,8 @@
 
 Where limbs can be halved again and again one function forms each half, and loops do as many in each turn.  An odd
 number wants a function for each of two sizes, at each level: code for 127 limbs is ten times as long as for 128, and
-loops of four want code beside them.  What
-the method `padded` takes beside its product hangs on the number of limbs alone, so it is known from the front of larger
-sizes what it costs, and nothing need be tried.
+loops of four want code beside them.  What the method `padded` takes beside its product hangs on the number of limbs
+alone, so it is known from the front of larger sizes what it costs at most, and nothing need be tried.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ NAME = "padded"  # the method
 PARTS = "parts"  # a parameter of methods that halve
 FEW = 2  # that are tried
 BYTES, CYCLES, EACH = 190, 100, 7  # that copying takes at most: bytes, and cycles of a call and for each limb
-FRAME = 4  # bytes of stack beside the limbs of the longer operands, and of their product
+FRAME = 2  # addresses on the stack beside the limbs of the longer operands, and of their product
 NESTED = 8  # calls in each other, at most
 GROWTH = 1.5  # exponent of the limbs in the cycles of what grows least
 
@@ -59,7 +58,9 @@ def longer(spec: Spec, row: answers.Row, limbs: int) -> answers.Row:
     body, call, size, stack = answers.costs(row)
     cycles = CYCLES + EACH * (operands + 2) * what.limbs
     size += BYTES + operands * (limbs - what.limbs) * isa.code_unit  # an instruction for each zero
-    stack += FRAME + (operands + 2) * limbs * (isa.limb_bits // 8)
+    stack += (FRAME * len(isa.abi.arguments[0]) + (operands + 2) * limbs) * (isa.limb_bits // 8)
+    if isa.abi.link:  # which a function keeps in a register, so that limbs wait on the stack instead
+        stack += len(isa.abi.callee_saved) * (isa.limb_bits // 8)
     stack += NESTED * (spec.core.pc_limbs - isa.core(isa.default_core).pc_limbs)
     costs = (body + cycles, call + cycles, size, stack)
     given = {key: text for key, text in answers.given(row).items() if key != methods.REGISTERS.name}

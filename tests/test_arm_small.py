@@ -65,7 +65,7 @@ def test_the_registers_of_a_function_that_the_search_has_been_to_are_not_looked_
 
 def test_parts_without_parts_are_called_as_they_are() -> None:
     kernel = made("mul", 192, "karatsuba", core=CORE, parts="whole", piece="3")
-    names = [function.name for function in arm_small.lower(kernel.compiled.plan, ()).functions]
+    names = [function.name for function in arm_small.lower(kernel.compiled.plan, arm(), ()).functions]
     assert names == ["", "mul96"] and kernel.verdict.proved
 
 
