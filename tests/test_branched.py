@@ -221,7 +221,7 @@ def test_what_an_answer_says_is_slower_is_not_compiled(monkeypatch: pytest.Monke
         plans.append(plan.branches)
         return compile_plan(plan, *args, **more)
 
-    monkeypatch.setattr("sqgen.kernel.compile_plan", noting)
+    monkeypatch.setattr("sqgen.choosing.compile_plan", noting)
     assert choosing.choose(asked).plan.branches == (goal == "speed")
     assert (False in plans) == both
 

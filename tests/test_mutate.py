@@ -31,7 +31,7 @@ def test_no_wrong_change_of_a_sample_is_accepted(name: str) -> None:
     assert found
     assert [line for tally in found for line in tally.wrong] == []
     total = sum((Counter(counts) for tally in found for counts in tally.counts.values()), Counter[str]())
-    assert total[REFUSED] > 0.7 * total.total() > 0
+    assert total[REFUSED] > 0.6 * total.total() > 0  # of longer operands half of the products are of zeros
     assert total[BOTH] > 0
 
 
