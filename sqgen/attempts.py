@@ -106,30 +106,17 @@ def of_fronts(spec: Spec, names: list[str]) -> list[tuple[str, answers.Row]]:
     rows = from_front(spec, front, nearest)
     if nearest == spec.bits:
         return [(str(row[answers.METHOD]), row) for row in rows]
-    if spec.limited and spec.goal in TIMES:
-        known = [each for each in searched(spec) if any(row[answers.METHOD] == each[0] for row in front)]
-        return within(spec, rows, nearest, known)
+    timed = spec.goal in TIMES
+    longer = padding.padded(spec) if padding.NAME in names and (spec.limited or not timed) else []
+    least = [padding.at_least(spec, row, nearest) for row in rows]
+    own, known = moved(spec, padding.worthwhile(spec, least, longer)), searched(spec)
+    padded = [(padding.NAME, row) for row in longer]
+    if spec.limited and timed:
+        its = [each for each in known if any(row[answers.METHOD] == each[0] for row in front)]
+        return padded + sorted([*own, *its], key=lambda each: int(each[1][counted(spec)]))  # as is likely
     fastest = min(front, key=lambda row: answers.costs(row)[1])
     far = fastest not in rows if spec.limited else value(spec, fastest) > WORTH * value(spec, rows[0])
-    longer = padding.padded(spec) if spec.goal not in TIMES and padding.NAME in names else []
-    least = [padding.at_least(spec, row, nearest) for row in rows]
-    return [
-        *((padding.NAME, row) for row in longer),
-        *([] if far else near(spec, searched(spec))),
-        *moved(spec, padding.worthwhile(spec, least, longer)),
-    ]
-
-
-def within(
-    spec: Spec, rows: Sequence[answers.Row], bits: int, known: list[tuple[str, answers.Row]]
-) -> list[tuple[str, answers.Row]]:
-    """What may meet limits: longer operands, and then these rows of the front of a size, with what they cost at least
-    at this one, and what is known of it, in the order of the cycles that they are likely to take."""
-    longer = padding.padded(spec) if spec.method in ("auto", padding.NAME) else []
-    least = [padding.at_least(spec, row, bits) for row in rows]
-    likely = [*moved(spec, padding.worthwhile(spec, least, longer)), *known]
-    likely.sort(key=lambda each: int(each[1][counted(spec)]))
-    return [*((padding.NAME, row) for row in longer), *likely]
+    return padded + ([] if far else near(spec, known)) + own
 
 
 def with_branches(spec: Spec, found: list[tuple[str, answers.Row]]) -> list[tuple[str, answers.Row]]:
