@@ -14,13 +14,12 @@ from sqgen.table import Isa
 from .arm_balance import CONSTANT
 from .arm_calls import LEVEL
 from .arm_halves import Half
+from .arm_stack import LIMB, moved
 from .arm_sums import FRAME, POINTERS
 
-LIMB = 4  # bytes
 FENCES = ("label", "bl", "push", "sub_sp", "add_sp")  # behind which other things lie in memory, or elsewhere
 SINGLE = "single"  # the base of what waits in the floating point unit's registers
 SINGLES = 16  # of these that need not be saved
-STEP = 508  # bytes that the stack pointer is moved by at most at a time
 
 
 def address(ops: Sequence[Op], isa: Isa) -> list[Op]:
@@ -29,11 +28,9 @@ def address(ops: Sequence[Op], isa: Isa) -> list[Op]:
     kept = headed(ops, [op.insn in ("load", "store", "label") or op.insn in isa.insns for op in ops])
     sizes = {base: places(ops, base) for base in (FRAME, SPILLED)}
     done = [instruction(op, low, sizes[FRAME]) for op in together(kept)]
-    if size := LIMB * sum(sizes.values()):
-        steps = [min(STEP, size - at) for at in range(0, size, STEP)]
+    if size := sum(sizes.values()):
         begin, end = within(done, isa)
-        down, up = ([Op(insn, (step,)) for step in steps] for insn in ("sub_sp", "add_sp"))
-        done = [*done[:begin], *down, *done[begin:end], *up, *done[end:]]
+        done = [*done[:begin], *moved("sub_sp", size), *done[begin:end], *moved("add_sp", size), *done[end:]]
     return done
 
 

@@ -24,8 +24,8 @@ from sqgen.table import Isa
 
 from .arm_chains import less, mask_of, more, nothing, restored
 from .arm_padded import Padded
+from .arm_stack import LIMB, moved
 
-LIMB = 4  # bytes
 LEVEL = "level"  # the buffer at the stack pointer of a level that calls
 ADDRESSES = {"r": "r0", "a": "r1", "b": "r2"}
 ROWS = (Block, Run, Load, Store)  # what rows around a part are made of
@@ -124,20 +124,15 @@ class Level:
     def enter(self) -> None:
         """Save the addresses, and the return address, and make room."""
         kept = (*self.saved, *(("lr",) if self.name else ()))
-        self.build.raw([Op("push", (kept,)), *self.moves("sub_sp", LIMB * self.room)])
+        self.build.raw([Op("push", (kept,)), *moved("sub_sp", self.room)])
 
     def leave(self) -> None:
         """Give the frame back; a function returns."""
-        gone = LIMB * (self.room + len(self.saved))
+        gone = self.room + len(self.saved)
         if not self.name:
-            self.build.raw(self.moves("add_sp", gone))
+            self.build.raw(moved("add_sp", gone))
             return
-        self.build.raw([*self.moves("add_sp", gone - LIMB), Op("pop_pc", ((self.saved[-1],),))])
-
-    def moves(self, insn: str, size: int) -> list[Op]:
-        """The stack pointer moved by some bytes."""
-        operand = self.calls.isa.insns[insn].operands[0]
-        return [Op(insn, (min(operand.high, size - at),)) for at in range(0, size, operand.high)]
+        self.build.raw([*moved("add_sp", gone - 1), Op("pop_pc", ((self.saved[-1],),))])
 
     def call(self, step: Part) -> None:
         """Form a part, by addresses out of the frame."""

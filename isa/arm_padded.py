@@ -13,8 +13,8 @@ from sqgen.code import Builder, Function, Label, Op
 from sqgen.plan import Block, Copy, Part, Plan
 from sqgen.table import Isa
 
-LIMB = 4  # bytes
-STEP = 508  # bytes that the stack pointer is moved by at most at a time
+from .arm_stack import LIMB, moved
+
 WORDS = ("r4", "r5", "r6", "r7")
 RESULT, LEFT, RIGHT, INTO = "r0", "r1", "r2", "r3"
 KEPT = "r12"  # the result's address, while operands are copied
@@ -28,10 +28,11 @@ class Padded:
         self.build, self.called, self.steps = Builder(isa), called, plan.steps
         (self.part,) = plan.parts()
         self.longer, self.operands = self.part.plan.limbs, plan.operands
+        self.room = (2 + len(self.operands)) * self.longer  # limbs above the result's address
 
     def function(self) -> Function:
         """The entry, from the pointers in registers to the whole result."""
-        self.build.raw([Op("mov", (KEPT, RESULT)), *self.frame("sub_sp", (2 + len(self.operands)) * self.longer)])
+        self.build.raw([Op("mov", (KEPT, RESULT)), *moved("sub_sp", self.room)])
         self.build.raw([Op("add_rsp", (INTO, LIMB * 2 * self.longer))])
         for step in self.steps:
             match step:
@@ -44,10 +45,6 @@ class Padded:
                 case Copy():
                     self.enter(step)
         return Function("", tuple(self.build.ops), ())
-
-    def frame(self, insn: str, limbs: int) -> list[Op]:
-        """The stack pointer moved by so many limbs."""
-        return [Op(insn, (min(STEP, LIMB * limbs - at),)) for at in range(0, LIMB * limbs, STEP)]
 
     def enter(self, step: Copy) -> None:
         """An operand, and its zeros."""
@@ -72,7 +69,7 @@ class Padded:
         """So many limbs of the product; the frame is given back."""
         self.build.raw([Op("pop", ((RESULT,),)), Op("add_rsp", (LEFT, 0))])
         self.copy(LEFT, RESULT, count, RIGHT)
-        self.build.raw(self.frame("add_sp", (2 + len(self.operands)) * self.longer))
+        self.build.raw(moved("add_sp", self.room))
 
     def copy(self, source: str, into: str, count: int, counter: str) -> None:
         """So many limbs, those that make no whole turn first; both pointers are behind them then."""

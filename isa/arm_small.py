@@ -24,7 +24,8 @@ from .arm_level import Differences, Recombination
 from .arm_orders import Order
 from .arm_padded import Padded
 from .arm_piece import ARGUMENTS, Piece
-from .arm_values import FARTHEST, LIMB, Values, flat
+from .arm_stack import LIMB, moved
+from .arm_values import FARTHEST, Values, flat
 
 FREE, SAVED = ("r12", "lr"), ("r8", "r10", "r11")  # high registers; r9 belongs to the platform
 IN_REGISTERS = 4  # limbs up to which it may pay to save fewer high registers
@@ -36,7 +37,6 @@ BESIDE = "r3"  # a register that a caller does not want back
 MORE = "it needs more registers than there are; --reserve fewer, or take another method"
 LONGEST = 1 << 17  # operations of a function; more code than any of these parts has flash for
 TOO_LONG = "makes more code in one piece here than any part can hold; take --method auto, or a smaller size"
-STEP = 508  # bytes that the stack pointer is moved by at most at a time
 
 
 def forms(plan: Plan) -> bool:
@@ -244,11 +244,6 @@ def saving(low: int, high: Sequence[str], called: bool) -> int:
         return KEEPING if "lr" in high else 0
     more = len(high) - len(FREE)
     return 2 * (low - 4) + (2 if "lr" in high else 0) + (4 * more + 2 if more > 0 else 0)
-
-
-def moved(insn: str, limbs: int) -> list[Op]:
-    """The stack pointer moved by so many limbs."""
-    return [Op(insn, (min(STEP, LIMB * limbs - at),)) for at in range(0, LIMB * limbs, STEP)]
 
 
 def frame(saved: Sequence[str]) -> tuple[list[Op], list[Op]]:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from sqgen.code import Op
 from sqgen.table import Core, Isa
 
-from .arm_address import LIMB, STEP
+from .arm_stack import moved
 
 ZEROS = ("r0", "r1", "r2", "r3")  # what is pushed at a time
 
@@ -31,4 +31,4 @@ def wipe(registers: Sequence[str], limbs: int, isa: Isa, core: Core) -> list[Op]
 def stack(limbs: int) -> list[Op]:
     """Push so many zeros, and take them back."""
     pushes = [Op("push", (ZEROS[: min(len(ZEROS), limbs - at)],)) for at in range(0, limbs, len(ZEROS))]
-    return [*pushes, *(Op("add_sp", (min(STEP, LIMB * limbs - at),)) for at in range(0, LIMB * limbs, STEP))]
+    return [*pushes, *moved("add_sp", limbs)]
