@@ -149,6 +149,16 @@ def test_the_interpreter_sees_what_is_wrong(name: str, message: str) -> None:
         check.run(assemble(instrs), kernel.spec.contract, kernel.spec.core, runs=20)
 
 
+@pytest.mark.simulator
+def test_the_simulator_says_where_it_has_too_little_stack() -> None:
+    kernel = made("sqr", 64, interrupts="caller")
+    instrs = code_of(kernel)
+    at = index_of(instrs, "ret")
+    instrs[at:at] = [of("push", "r10")] * 481 + [of("pop", "r10")] * 481
+    with pytest.raises(UserError, match="more than 960 bytes of stack are written"):
+        check.run(assemble(instrs), kernel.spec.contract, kernel.spec.core, runs=2)
+
+
 def test_a_file_that_leaves_interrupts_to_the_caller_is_proved_if_that_is_said(tmp_path: Path, sqgen: Call) -> None:
     kernel = made("mul", 64, interrupts="caller")
     (tmp_path / "kernel.S").write_text(emit.assembly(kernel))

@@ -50,6 +50,14 @@ def test_both_proofs_runs_and_the_simulator_agree_that_it_is_the_product(
     assert {*range(1 - 2 * limbs, limbs)} <= {*made.verdict.overlap["a"]}
 
 
+@pytest.mark.simulator
+@pytest.mark.parametrize("isa", ["msp430", "arm"])
+def test_the_simulator_has_room_for_the_copies_of_large_operands(isa: str) -> None:
+    made = kernel.make(spec(isa, 1024, op="mul", method="padded"))
+    code = made.compiled.image, made.spec.contract, made.spec.core
+    assert check.run(*code, runs=4).stack == made.verdict.stack > 512  # msp430: 698 bytes
+
+
 @pytest.mark.parametrize("isa", ["msp430", "arm"])
 def test_what_was_copied_is_cleared_where_that_is_asked_for(isa: str) -> None:
     made = kernel.make(spec(isa, 96, op="mul", method="padded", parameters={"wipe": "1"}))

@@ -16,7 +16,7 @@ from sqgen.oracles import OracleFailed, OracleMissing, interpreter_judge, mspdeb
 from sqgen.table import Core
 
 GUARD = 64  # bytes looked at on either side of every buffer, and above the stack
-STACK = 512  # bytes
+STACK = 1024  # bytes; operands copied once more and a product take 700
 HERE = 0x130  # where the simulator has the multiplier
 JUNK = 0xA500  # what registers hold, plus their number
 FEW, PER_PRODUCT = 10_000, 100  # instructions of a call at most, beside products of limbs and for each
@@ -108,8 +108,9 @@ class _Judge:
             return "the stack pointer is not kept"
         if not after.status & ALLOWED:
             return "interrupts are not allowed again"
-        end = self.stack - STACK + GUARD
-        outside = itertools.chain(range(at), range(at + length, end), range(self.stack, len(before.memory)))
-        return (
-            "memory beside the result is changed" if any(before.memory[k] != after.memory[k] for k in outside) else ""
-        )
+        changed_at = [k for k in range(len(before.memory)) if before.memory[k] != after.memory[k]]
+        beside = [k for k in changed_at if not at <= k < at + length and not self.stack - STACK <= k < self.stack]
+        if beside:
+            return "memory beside the result is changed"
+        deep = any(self.stack - STACK <= k < self.stack - STACK + GUARD for k in changed_at)
+        return f"more than {STACK - GUARD} bytes of stack are written" if deep else ""
