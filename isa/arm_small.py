@@ -6,6 +6,7 @@ instructions do not reach, and how many of them, is tried for each function.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping, Sequence
 
 from sqgen import methods
@@ -82,6 +83,12 @@ def formed(plan: Plan) -> Plan:
 
 def lower(plan: Plan, isa: Isa, reserve: Sequence[str]) -> Code:
     """The functions of a plan, the entry first; they leave the registers to `reserve` alone."""
+    return lowered(plan, isa, tuple(reserve), tuple(arm_orders.known().items()))
+
+
+@functools.lru_cache(maxsize=8)  # these cores differ in cycles alone, and a request may come to a plan more than once
+def lowered(plan: Plan, isa: Isa, reserve: tuple[str, ...], _orders: tuple[tuple[str, Order], ...]) -> Code:
+    """The same, once for all orders of operations that are known."""
     module = Module(reserve)
     if plan.copies:
         entry = Padded(isa, plan, module.called).function()

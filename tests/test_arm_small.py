@@ -58,6 +58,7 @@ def test_the_registers_of_a_function_that_the_search_has_been_to_are_not_looked_
 
     choice = arm_colour.tried
     monkeypatch.setattr(arm_colour, "tried", tried)
+    arm_small.lowered.cache_clear()
     made("mul", 512, core=CORE)
     counts = [sum(job is each for each in trials) for job in {id(job): job for job in trials}.values()]
     assert len(counts) == 3 and sorted(counts)[0] == 1
@@ -67,6 +68,13 @@ def test_parts_without_parts_are_called_as_they_are() -> None:
     kernel = made("mul", 192, "karatsuba", core=CORE, parts="whole", piece="3")
     names = [function.name for function in arm_small.lower(kernel.compiled.plan, arm(), ()).functions]
     assert names == ["", "mul96"] and kernel.verdict.proved
+
+
+def test_a_plan_is_lowered_once_for_all_cores_that_differ_in_cycles() -> None:
+    arm_small.lowered.cache_clear()
+    for core in (CORE, "cortex-m0plus", "cortex-m23", "cortex-m0.small-multiply"):
+        make(spec("arm", 160, core=core))
+    assert arm_small.lowered.cache_info().misses == 1
 
 
 @pytest.mark.simulator
@@ -112,6 +120,7 @@ def test_the_small_multiplier_takes_31_cycles_more_for_each_multiplication() -> 
 
 def test_code_too_long_for_any_part_is_refused_before_it_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(arm_small, "LONGEST", 100)
+    arm_small.lowered.cache_clear()
     with pytest.raises(UserError, match="makes more code in one piece here than any part can hold") as refused:
         made("mul", 128, "product-scanning", core="cortex-m0")
     assert refused.value.code == Exit.LIMITS
