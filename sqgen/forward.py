@@ -92,6 +92,7 @@ class Machine:
         self.links: list[tuple[Form, int, int | None]] = []
         if isa.abi.link:
             self.links.append((self.slots[isa.slots[isa.abi.link]].form, self.stack_end(), None))
+        self.entered = [len(self.numbers.ranges)]  # atoms that there were at the call of each function not left yet
         self.entry = list(self.slots)
         self.kept = {name: self.slots[isa.slots[name]].form for name in kept}
 
@@ -346,12 +347,13 @@ class Machine:
                 self.enter(following)
                 return following + distance
             case ("return", *register):
+                self.entered.pop()
                 return self.leave_by(self.slots[places[register[0]][0]]) if register else self.leave()
         raise Refused(f"does not know `{' '.join(control)}`")
 
     def enter(self, following: int) -> None:
         """A function is called: its return address goes to the link register or to the stack."""
-        self.numbers.unmultiplied = 0
+        self.entered.append(len(self.numbers.ranges))
         if self.isa.abi.link:
             link = self.unknown(self.isa.limb_bits)
             self.write(self.isa.slots[self.isa.abi.link], link)

@@ -154,11 +154,11 @@ def levels_of(numbers: Numbers) -> Sequence[int]:
     return numbers.levels
 
 
-def written_out(numbers: Numbers, form: Form, given: int = 0) -> Form:
-    """A form without digits and names, but for the first `given` atoms."""
+def written_out(numbers: Numbers, form: Form) -> Form:
+    """A form without digits and names, but for those that are given."""
 
     def exact(atom: int) -> tuple[Form, int] | None:
-        if atom < given:
+        if atom < numbers.given:
             return None
         cut = numbers.cuts.get(atom)
         if (equal := numbers.equal(atom)) is not None:
@@ -260,7 +260,7 @@ def vanishes(numbers: Numbers, form: Form, modulus: int, bits: int, assumed: Map
         cut = numbers.cuts.get(atom)
         if atom in known:
             return known[atom], 1
-        if numbers.stays(atom):
+        if atom < numbers.given or numbers.stays(atom):
             return None
         if atom in numbers.names:
             return numbers.names[atom], 1
@@ -276,6 +276,8 @@ def vanishes(numbers: Numbers, form: Form, modulus: int, bits: int, assumed: Map
 
     def all_of_it(atom: int) -> tuple[Form, int] | None:
         cut = numbers.cuts.get(atom)
+        if atom < numbers.given:
+            return carries(atom)
         if atom in numbers.names and atom not in known:
             return numbers.names[atom], 1
         if cut and atom == cut.digit and (numbers.stays(cut.rest) or cut.rest in known):

@@ -1,14 +1,18 @@
 """Arms that join, in the second proof: one machine for all cases of a branch, at the place where their arms meet.
 
 What differs in memory must be, in each row of places, the same number in all cases, written in atoms that there were
-before the branch: each case shows that of its own number, as at the end (`forward_end`).  The limbs are cut from that
-number anew, as an addition would cut them.  A register that differs holds something unknown from there on, an address
-but for the case that it is the same one.
+before the branch: each case shows that of its own number, as at the end (`forward_end`), for all that the function's
+operands may be.  Where arms meet for the last time in a function that is called, the number is all that it leaves, in
+memory and in registers, and written in its operands: their product.  The limbs are cut from that number anew, as an
+addition would cut them.  A register that differs holds something unknown from there on, an address but for the case
+that it is the same one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+import itertools
+from collections.abc import Iterator, Sequence
 
 from . import tied
 from .forward import Machine
@@ -18,32 +22,47 @@ from .forward_trace import Region, accesses, paths, stack, ways
 from .tied import Spot
 
 
-def joined(before: Machine, cases: Sequence[Machine]) -> Machine | None:
-    """One machine for all cases of the one `before` the branch; None if they do not leave the same."""
-    first = cases[0]
+def joined(before: Machine, cases: Sequence[Machine], *, last: bool) -> Machine | None:
+    """One machine for all cases of the one `before` the branch; None if they do not leave the same.  `last`: what is
+    behind it in the function branches no more, and is called."""
+    first, since = cases[0], len(before.trace)
     if not all(alike(before, first, case) for case in cases):
         return None
-    machine, since = before.twin(), len(before.trace)
+    machine = before.twin()
     machine.at, machine.end, machine.trace, machine.left = first.at, first.end, first.trace, first.left
     machine.written.update(*(case.written for case in cases))
-    arms = [path for case in cases for path in paths(case.trace, case.regions, since)]
-    region = Region(since, len(first.trace), arms, sum(ways(case.regions, since) for case in cases))
-    machine.regions = [*before.regions, region]
+    arms = [paths(case.trace, case.regions, since) for case in cases]
+    each_once = {own: ways(case.regions, since) for case, (own, *_) in zip(cases, arms, strict=True)}
+    every = [*dict.fromkeys(itertools.chain.from_iterable(arms))]
+    machine.regions = [*before.regions, Region(since, len(first.trace), every, sum(each_once.values()))]
+    for case in cases:
+        case.numbers.given = before.entered[-1]
+    try:
+        return machine if same_numbers(machine, before, cases, last=last) else None
+    finally:
+        for case in cases:
+            case.numbers.given = 0
+
+
+def same_numbers(machine: Machine, before: Machine, cases: Sequence[Machine], *, last: bool) -> bool:
+    """Let memory and registers hold what they do in all cases; whether there are numbers that differ in their limbs
+    alone."""
+    first = cases[0]
     found = {place: common(before, [case.memory[place] for case in cases]) for place in first.memory}
     machine.memory = {place: value for place, value in found.items() if value}
     apart = found.keys() - machine.memory.keys()
-    unknown = registers(machine, before, cases)
-    given, joined_places = before.numbers.unmultiplied, 0
-    for spots, inside in tied.numbers(
-        apart, unknown, 1 << first.isa.limb_bits, lambda spot: written_out(first.numbers, held(first, spot), given)
-    ):
+    unknown, size = registers(machine, before, cases), 1 << machine.isa.limb_bits
+    shown = False
+    for spots, inside in tied.numbers(apart, unknown, size, functools.partial(written, first)):
         tries = [spots, inside] if len(inside) < len(spots) else [spots]
-        if any(merged(machine, before, cases, each) for each in tries):
-            joined_places += len(inside)
+        if (last and is_product(machine, before, cases, inside, unknown)) or any(
+            merged(machine, cases, each, len(before.numbers.ranges)) for each in tries
+        ):
+            shown = True
         else:
             limb_bits = machine.isa.limb_bits
             machine.memory.update({place: machine.unknown(limb_bits) for place in sorted(apart) if place in inside})
-    return machine if joined_places else None
+    return shown
 
 
 def alike(before: Machine, first: Machine, case: Machine) -> bool:
@@ -61,16 +80,10 @@ def alike(before: Machine, first: Machine, case: Machine) -> bool:
     )
 
 
-def old(before: Machine, form: Form) -> Form:
-    """The part of a form that is made of what there was before."""
-    made = len(before.numbers.ranges)
-    return {monomial: factor for monomial, factor in form.items() if all(atom < made for atom in monomial)}
-
-
 def common(before: Machine, values: Sequence[Value]) -> Value | None:
     """What all cases have, if it is made of what there was before."""
     form = values[0].form
-    if any(value.form != form for value in values) or old(before, form) != form:
+    if any(value.form != form for value in values) or is_new(form, len(before.numbers.ranges)):
         return None
     return Value(form, min(value.low for value in values), max(value.high for value in values))
 
@@ -80,20 +93,27 @@ def held(case: Machine, spot: Spot) -> Form:
     return (case.slots[spot] if isinstance(spot, int) else case.memory[spot]).form
 
 
-def merged(machine: Machine, before: Machine, cases: Sequence[Machine], spots: Sequence[Spot]) -> bool:
-    """Let these hold the limbs of one number, lowest first, if it is the same in all cases.  What there was before the
-    function's first multiplication is not written out: so there are few products in it, and their bounds are near."""
+def written(case: Machine, *spots: Spot) -> Form:
+    """The number whose limbs are there, lowest first, written out."""
+    width = case.isa.limb_bits
+    number = case.numbers.combine(*((1 << (width * k), held(case, spot)) for k, spot in enumerate(spots)))
+    return written_out(case.numbers, number)
+
+
+def merged(machine: Machine, cases: Sequence[Machine], spots: Sequence[Spot], made: int) -> bool:
+    """Let these hold the limbs of one number, lowest first, if it is the same in all cases, in the atoms that there are
+    up to `made`: as the case writes it that needs the fewest terms for that."""
     width = machine.isa.limb_bits
     modulus = 1 << (width * len(spots))
-    numbers = [
-        case.numbers.combine(*((1 << (width * k), held(case, spot)) for k, spot in enumerate(spots))) for case in cases
-    ]
-    whole = old(before, written_out(cases[0].numbers, numbers[0], before.numbers.unmultiplied))
+    numbers = [written(case, *spots) for case in cases]
+    parts = [{m: factor for m, factor in number.items() if all(atom < made for atom in m)} for number in numbers]
+    whole = min(parts, key=len)
     for case, number in zip(cases, numbers, strict=True):
-        error = written_out(case.numbers, case.numbers.combine((1, number), (-1, whole)))
+        error = case.numbers.combine((1, number), (-1, whole))
         if hopeless(case, error, modulus) or left_over(case.numbers, error, modulus):
             return False
     rest = machine.numbers.value(whole, *machine.numbers.interval(whole))
+    machine.numbers.factors.update(atom for monomial in whole if len(monomial) > 1 for atom in monomial)
     for spot in spots:
         limb, rest = machine.numbers.split(rest, width)
         if isinstance(spot, int):
@@ -103,11 +123,45 @@ def merged(machine: Machine, before: Machine, cases: Sequence[Machine], spots: S
     return True
 
 
+def is_product(
+    machine: Machine, before: Machine, cases: Sequence[Machine], inside: Sequence[Spot], slots: Sequence[int]
+) -> bool:
+    """Let the places that the function has filled, among them these, and registers above them, hold the limbs of one
+    number, if that is made of its operands alone."""
+    first, given = cases[0], before.entered[-1]
+    (buffer, lowest), *_ = (spot for spot in inside if not isinstance(spot, int))
+    below = itertools.count(lowest - 1, -1)
+    filled = itertools.takewhile(
+        lambda k: (buffer, k) in first.memory and is_new(held(first, (buffer, k)), given), below
+    )
+    spots: list[Spot] = [*((buffer, k) for k in sorted(filled)), *inside]
+    return merged(machine, cases, [*spots, *above(first, spots[-1], slots)], given)
+
+
+def is_new(form: Form, given: int) -> bool:
+    """Whether a form is made of what came after the first `given` atoms, too."""
+    return any(atom >= given for monomial in form for atom in monomial)
+
+
+def above(first: Machine, top: Spot, slots: Sequence[int]) -> Iterator[int]:
+    """Registers into which it carries from a place on: what is carried counts once in the next one, as a guess."""
+    size, waiting, form = 1 << first.isa.limb_bits, {slot: written(first, slot) for slot in slots}, written(first, top)
+    while waiting:
+        carried = {what: -factor // size for what, factor in form.items() if factor % size == 0}.items()
+        best = max(waiting, key=lambda slot: len(carried & waiting[slot].items()))
+        if not carried & waiting[best].items():
+            return
+        yield best
+        form = waiting.pop(best)
+
+
 def hopeless(case: Machine, error: Form, modulus: int) -> bool:
     """Whether a product of operands is left in an error, which nothing that is found out of carries takes away."""
     cuts = case.numbers.cuts
     return any(
-        factor % modulus and monomial and not any(atom in cuts and cuts[atom].rest == atom for atom in monomial)
+        factor % modulus
+        and len(monomial) > 1
+        and not any(atom in cuts and cuts[atom].rest == atom for atom in monomial)
         for monomial, factor in error.items()
     )
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 Monomial = tuple[int, ...]  # the product of these atoms, ascending; () is the number one
 Form = Mapping[Monomial, int]  # monomial -> factor, none of them zero
-MOST_WORK = 1 << 26  # terms that are added up for one proof: four times what a product of 64 limbs takes
+MOST_WORK = 3 << 25  # terms that are added up for one proof: a product of 128 limbs that branches takes two thirds
 MOST_TERMS = 1 << 20  # of a form: some 300 MB
 ATOM = 256  # terms added up that take as much as an atom: some 170 MB in all
 MOST_FACTORS = 12  # of a monomial
@@ -85,7 +85,7 @@ class Numbers:
         self.names: dict[int, Form] = {}  # atom -> the form that it is another name of
         self.known: dict[int, Form] = {}  # atom -> the number that it is, found out or assumed
         self.factors: set[int] = set()  # atoms that were multiplied by each other
-        self.unmultiplied = 0  # atoms that there were when the latest function did that first, 0 if it has not
+        self.given = 0  # atoms that are not written out: those that the operands of a function are made of
         self.choosers: set[int] = set()  # bits that a limb was multiplied by, or another one, or that branches hang on
         self.decided: dict[int, int] = {}  # bits that are assumed
         self.solved: dict[int, Form] = {}  # atom -> what it equals where a comparison is known
@@ -236,7 +236,6 @@ class Numbers:
         ends = [a * b for a in (left.low, left.high) for b in (right.low, right.high)]
         factors = self.factor(left), self.factor(right)
         self.factors.update(factors)
-        self.unmultiplied = self.unmultiplied or len(self.ranges)
         monomial = self.times(factors[:1], factors[1:])
         return self.value({monomial: 1}, min(ends), max(ends))
 

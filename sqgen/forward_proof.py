@@ -124,26 +124,34 @@ def _ends(start: Machine, meeting: Meeting | None) -> Iterator[Machine]:
 def _followed(machine: Machine, meeting: Meeting | None) -> list[Machine] | None:
     """Walk on to the end, or to where arms meet; the cases that are to be walked instead where a bit must be known."""
     try:
-        while machine.step():
-            if meeting == (machine.at, len(machine.returns), len(machine.links)):
-                return None
+        while (machine.at, len(machine.returns), len(machine.links)) != meeting:
+            if not machine.step():
+                break
+        else:
+            return None
     except Fork as fork:
-        return _forked(machine, *fork.args)
+        return _forked(machine, fork.args[0], meeting)
     if meeting:
         raise Refused("returns before the arms of a branch meet")
     return None
 
 
-def _forked(machine: Machine, bit: int) -> list[Machine]:
-    """The cases of a bit; where the arms of a branch meet, as one if they can be."""
+def _forked(machine: Machine, bit: int, outer: Meeting | None) -> list[Machine]:
+    """The cases of a bit; where the arms of a branch meet, as one if they can be, with those of a branch around it if
+    these meet there, too."""
     cases = list(machine.cases(bit))
     meetings = machine.meetings
     place = meetings.after(machine.at) if meetings else None
+    last = place is None and len(machine.entered) > 1
+    if meetings and last and meetings.control(machine.at) == "branch":
+        place = meetings.place(machine.at)
     if meetings is None or place is None:
         return cases
     meeting = place, len(machine.returns), len(machine.links)
+    if meeting == outer:
+        return cases
     ends = [end for case in cases for end in _ends(case, meeting)]
-    one = joined(machine, ends) if ends else None
+    one = joined(machine, ends, last=last) if ends else None
     meetings.joined += one is not None
     return [one] if one else ends
 

@@ -147,7 +147,7 @@ def proof_table(code: CodeBytes, verdict: Verdict, core: Core) -> str:
 def verified_table(found: Verified) -> str:
     """What the second proof found to be as the manifest says."""
     verdict, isa = found.verdict, found.contract.isa
-    ways = f", {len(verdict.paths)} paths of as many cycles" if len(verdict.paths) > 1 else ""
+    ways = f", {verdict.ways:,} paths of as many cycles" if verdict.ways > 1 else ""
     cases = f"{verdict.cases} case{'s' if verdict.cases > 1 else ''}"
     rows = [
         ("proof", f"the second one holds for every input, {cases}{ways}"),

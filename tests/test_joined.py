@@ -21,6 +21,7 @@ from sqgen.walk import longest
 
 NESTED = {"levels": "2", "parts": "nested", "recombine": "unrolled", "signs": "branched"}
 BITS = 168  # the fewest at which parts of two levels branch
+CALLED = {"levels": "3", "parts": "nested", "recombine": "unrolled", "signs": "everywhere"}
 
 
 def code_of(bits: int) -> bytes:
@@ -54,13 +55,36 @@ def test_the_second_proof_joins_as_well() -> None:
     assert second.overlap == {name: tuple(safe) for name, safe in (found.overlap or {}).items()}
 
 
-def arms(code: bytes) -> list[range]:
-    """Where the arms stand that are joined."""
+@pytest.mark.parametrize("bits", [64, 80, 96])
+def test_what_a_called_function_leaves_is_a_product_to_the_second_proof(bits: int) -> None:
+    """Or there would be 4 ways for each call, of which there are three."""
+    code, what = compiled("mul", bits // 8, "karatsuba", **CALLED).image, contract("mul", bits // 8)
+    found, second = prove(code, what, core(), branches=True), prove_forward(code, what, core(), branches=True)
+    assert (found.fault, found.ways) == (None, 2 * 3**3)
+    assert (second.why, second.cases, second.ways, second.stack) == ("", 4, found.ways, found.stack)
+    assert {at for path in second.paths for at in path} == {at for path in (found.path, *found.others) for at in path}
+
+
+def test_the_second_proof_refuses_what_is_changed_in_a_called_function() -> None:
+    code, what = compiled("mul", 8, "karatsuba", **CALLED).image, contract("mul", 8)
+    inside = [each for each in changes(avr(), code) if any(each.at in some for some in arms(code, called=True))]
+    wrong = 0
+    for change in random.Random(5).sample(inside, 8):
+        changed = change.apply(code)
+        if runs.counterexample(changed, what, core()) is not None:
+            wrong += 1
+            assert prove_forward(changed, what, core(), branches=True).why, change
+    assert wrong > 4
+
+
+def arms(code: bytes, *, called: bool = False) -> list[range]:
+    """Where the arms stand that are joined; those behind which nothing branches in a function that is `called`, too."""
     isa = avr()
     meetings = Meetings(lambda at: decode(isa, code, at))
     places, at = [], 0
     while at < len(code):
-        if (end := meetings.after(at)) is not None:
+        branches = called and meetings.control(at) == "branch"
+        if (end := meetings.place(at) if branches else meetings.after(at)) is not None:
             places.append(range(at, end))
         at = meetings.following(at)
     return places
