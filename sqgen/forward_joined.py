@@ -23,8 +23,8 @@ from .tied import Spot
 
 
 def joined(before: Machine, cases: Sequence[Machine], *, last: bool) -> Machine | None:
-    """One machine for all cases of the one `before` the branch; None if they do not leave the same.  `last`: what is
-    behind it in the function branches no more, and is called."""
+    """One machine for all cases of the one `before` the branch; None if they do not leave the same.  `last`: nothing
+    branches behind it in the function at hand, which is called."""
     first, since = cases[0], len(before.trace)
     if not all(alike(before, first, case) for case in cases):
         return None
