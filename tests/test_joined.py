@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import itertools
 import random
+from collections.abc import Sequence
 
 import pytest
 from conftest import avr, compiled, contract, core
 from handwritten import Foreign, link
 
 from sqgen import runs
-from sqgen.contract import Verdict
+from sqgen.contract import Contract, Verdict
 from sqgen.encode import Instr, decode
 from sqgen.forward_proof import ForwardVerdict, prove_forward
 from sqgen.lemmas import Lemmas
 from sqgen.meeting import LOOKED, Meetings
-from sqgen.mutants import changes
+from sqgen.mutants import Change, changes
 from sqgen.prove import _Proof, prove
 from sqgen.walk import longest
 
@@ -67,14 +68,17 @@ def test_what_a_called_function_leaves_is_a_product_to_the_second_proof(bits: in
 
 def test_the_second_proof_refuses_what_is_changed_in_a_called_function() -> None:
     code, what = compiled("mul", 8, "karatsuba", **CALLED).image, contract("mul", 8)
-    inside = [each for each in changes(avr(), code) if any(each.at in some for some in arms(code, called=True))]
-    wrong = 0
-    for change in random.Random(5).sample(inside, 8):
-        changed = change.apply(code)
-        if runs.counterexample(changed, what, core()) is not None:
-            wrong += 1
-            assert prove_forward(changed, what, core(), branches=True).why, change
-    assert wrong > 4
+    wrong = wrong_ones(code, what, arms(code, called=True), 8, seed=5)
+    for change in wrong:
+        assert prove_forward(change.apply(code), what, core(), branches=True).why, change
+    assert len(wrong) > 4
+
+
+def wrong_ones(code: bytes, what: Contract, places: Sequence[range], count: int, seed: int) -> list[Change]:
+    """Of so many changes in these places those that a run shows to be wrong."""
+    inside = [each for each in changes(avr(), code) if any(each.at in some for some in places)]
+    some = random.Random(seed).sample(inside, count)
+    return [change for change in some if runs.counterexample(change.apply(code), what, core()) is not None]
 
 
 def arms(code: bytes, *, called: bool = False) -> list[range]:
@@ -108,15 +112,10 @@ def test_carries_in_a_number_that_cancel_do_not_keep_arms_apart(bits: int) -> No
 def test_what_is_changed_in_an_arm_is_refused() -> None:
     """Changes that a run shows to be wrong: the first proof looks at each as if it did not know."""
     code, what = code_of(BITS), contract("mul", BITS // 8)
-    places = arms(code)
-    inside = [each for each in changes(avr(), code) if any(each.at in some for some in places)]
-    wrong = 0
-    for change in random.Random(4).sample(inside, 30):
-        changed = change.apply(code)
-        if runs.counterexample(changed, what, core()) is not None:
-            wrong += 1
-            assert prove(changed, what, core(), branches=True).fault, change
-    assert wrong > 20
+    wrong = wrong_ones(code, what, arms(code), 30, seed=4)
+    for change in wrong:
+        assert prove(change.apply(code), what, core(), branches=True).fault, change
+    assert len(wrong) > 20
 
 
 def test_an_arm_that_takes_longer_is_refused() -> None:
