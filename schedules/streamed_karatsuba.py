@@ -95,7 +95,8 @@ def changed(n: int, given: Mapping[str, str], rng: Random) -> dict[str, str]:
 
 def part(given: Mapping[str, str], prefix: str) -> dict[str, str]:
     """The parameters of the sweeps of L, H or M."""
-    return {parameter.name: given[prefix + parameter.name] for parameter in sweeps.PARAMETERS}
+    names = [parameter.name for parameter in sweeps.PARAMETERS]
+    return {name: given[prefix + name] for name in names if prefix + name in given}
 
 
 def whole(parts: Mapping[str, Mapping[str, str]]) -> dict[str, str]:

@@ -18,6 +18,9 @@ next sweep if that ends one column further.
 * v, r: the first cell of each column, then the second one; from the diagonal outwards, towards the diagonal
 * c: column by column, each cell by itself: 1 or 2 cycles more for each column, but it needs no pairs of registers
 
+A block may take along cells `ahead` of their own: a limb that its carries would need cleared is seeded by one of them,
+or the one above, which spares a cycle or two where registers are free.
+
 At the columns `stages`, when the blocks have come that far, the sum is doubled, the squares are added, and the limbs
 leave.  Stages that end at an even column let the carries wait in the low limb of the next square, at an odd one in the
 high limb of the last square.
@@ -27,9 +30,12 @@ Cost: 5 cycles for each cell, less 1 for each limb that is seeded, about 2 for e
 
 from __future__ import annotations
 
+import bisect
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from random import Random
 
+from sqgen.errors import UserError
 from sqgen.methods import Parameter, Values
 from sqgen.plan import Block, Double, Product, Run, Step, Store
 
@@ -49,6 +55,7 @@ PARAMETERS = (
     Parameter("ends", "columns where blocks end, from the lowest up", even_ends, many=True),
     Parameter("orders", "order of the cells in each block, the last one repeated", "i", many=True, choices=ORDERS),
     Parameter("stages", "columns up to which limbs are doubled and leave", even_ends, many=True),
+    Parameter("ahead", "cells I.J, as in 0.4,2.8, that are added in the block before theirs", "", text=True),
 )
 
 
@@ -57,15 +64,38 @@ def steps(op: str, n: int, values: Values) -> Iterator[Step]:
     top = 2 * n
     orders = values.words_of("orders")
     stages = ascending([end for end in values.many("stages") if end != top - 1], top)  # no stage of the top limb alone
+    ends = ascending(values.many("ends"), top - 2)
+    ahead = named(n, values.word("ahead"))
     filled: set[int] = set()
     first, done = 1, 0
-    for number, end in enumerate(ascending(values.many("ends"), top - 2)):
+    for number, end in enumerate(ends):
         yield Block(f"block of columns {first}..{end - 1}")
-        yield from block(n, first, end, orders[min(number, len(orders) - 1)], filled)
+        cells = [cell for cell in triangle(n) if max(0, bisect.bisect(ends, cell.column) - (cell in ahead)) == number]
+        yield from block(n, cells, end, orders[min(number, len(orders) - 1)], filled)
         first = end
         while stages and (stages[0] <= end or end == top - 2):
             yield from stage(done, stages[0])
             done = stages.pop(0)
+
+
+def triangle(n: int) -> Iterator[Product]:
+    """The cells off the diagonal, column by column."""
+    for column in range(1, 2 * n - 2):
+        yield from (Product(i, column - i) for i in range(max(0, column - n + 1), (column + 1) // 2))
+
+
+def named(n: int, text: str) -> set[Product]:
+    """The cells that a text names.  Raises UserError."""
+    known = {name(cell): cell for cell in triangle(n)}
+    words = text.split(",") if text else []
+    for word in words:
+        if word not in known:
+            raise UserError(f"'{word}' is no cell off the diagonal of a square of {n} limbs; write 0.1")
+    return {known[word] for word in words}
+
+
+def name(cell: Product) -> str:
+    return f"{cell.i}.{cell.j}"
 
 
 def ascending(ends: Sequence[int], last: int) -> list[int]:
@@ -73,9 +103,8 @@ def ascending(ends: Sequence[int], last: int) -> list[int]:
     return sorted({end for end in ends if 0 < end < last} | {last})
 
 
-def block(n: int, first: int, end: int, order: str, filled: set[int]) -> Iterator[Run]:
+def block(n: int, cells: Sequence[Product], end: int, order: str, filled: set[int]) -> Iterator[Run]:
     """The sweeps of a block; `filled` are the columns of the sum that hold something."""
-    cells = [Product(i, column - i) for column in range(first, end) for i in range((column + 1) // 2) if column - i < n]
     runs: list[Run] = []
     for layer in layers(n, cells, order):
         runs += filling(layer, filled)
@@ -154,50 +183,103 @@ def stage(first: int, last: int) -> Iterator[Step]:
 # ---- for the search ------------------------------------------------------------------------------------------------
 
 
-CHANGES = (*("order", "end", "stage", "both") * 2, "cut", "join", "cut stage", "join stages")
+BLOCKS, STAGES = ("order", "end", "both", "cut", "join"), ("stage", "cut stage", "join stages")
+CHANGES = (*("order", "end", "stage", "both", "ahead", "ahead") * 2, "cut", "join", "cut stage", "join stages")
+REACH = (0, 0, 1, 1, 2, 3)  # columns from the end of a block to a cell that is taken along
+
+
+@dataclass
+class Given:
+    """Parameters as lists that can be changed: an order for each end, and the names of the cells ahead."""
+
+    ends: list[int]
+    orders: list[str]
+    stages: list[int]
+    ahead: list[str]
+
+    @staticmethod
+    def read(given: Mapping[str, str]) -> Given:
+        ends, stages = ([int(end) for end in given[name].split(",")] for name in ("ends", "stages"))
+        orders = given["orders"].split(",")
+        ahead = given["ahead"].split(",") if given.get("ahead") else []
+        return Given(ends, orders + orders[-1:] * (len(ends) - len(orders)), stages, ahead)
+
+    def written(self) -> dict[str, str]:
+        """The same as parameters; none for the cells ahead if there are none."""
+        ends, stages = (",".join(map(str, columns)) for columns in (self.ends, self.stages))
+        ahead = {"ahead": ",".join(self.ahead)} if self.ahead else {}
+        return {"ends": ends, "orders": ",".join(self.orders), "stages": stages, **ahead}
 
 
 def fitted(n: int, given: Mapping[str, str]) -> dict[str, str]:
     """Parameters found for another size, made to fit this one: ends that lie beyond it are left out."""
-    ends, orders, stages = read(given)
-    kept = [(end, order) for end, order in zip(ends, orders, strict=False) if end < 2 * n - 2]
-    last = orders[len(kept)] if len(kept) < len(orders) else orders[-1]
-    return written(
+    found = Given.read(given)
+    kept = [(end, order) for end, order in zip(found.ends, found.orders, strict=False) if end < 2 * n - 2]
+    last = found.orders[len(kept)] if len(kept) < len(found.orders) else found.orders[-1]
+    known = set(map(name, triangle(n)))
+    return Given(
         [end for end, _ in kept] + [max(1, 2 * n - 2)],
         [*(order for _, order in kept), last],
-        [s for s in stages if s < 2 * n - 1] + [2 * n],
-    )
+        [s for s in found.stages if s < 2 * n - 1] + [2 * n],
+        [cell for cell in found.ahead if cell in known],
+    ).written()
 
 
 def changed(n: int, given: Mapping[str, str], rng: Random) -> dict[str, str]:
     """One random change, or two: an end moved, a stage's end with it or alone, a block or stage cut in two or joined
-    with the next, another order."""
-    ends, orders, stages = read(given)
+    with the next, another order, a cell taken along by the block before or no more."""
+    found = Given.read(given)
     for _ in range(rng.choice((1, 1, 2))):
-        match rng.choice(CHANGES):
-            case "order":
-                orders[rng.randrange(len(orders))] = rng.choice(ORDERS)
-            case "end":
-                move(ends, 2 * n - 2, rng)
-            case "both":
-                move_both(ends, stages, n, rng)
-            case "cut":
-                at = rng.randrange(1, 2 * n - 2)
-                if at not in ends:
-                    index = sum(end < at for end in ends)
-                    ends.insert(index, at)
-                    orders.insert(index, rng.choice(ORDERS))
-            case "join" if len(ends) > 1:
-                index = rng.randrange(len(ends) - 1)
-                del ends[index]
-                del orders[index + rng.randrange(2)]
-            case "stage":
-                move(stages, 2 * n, rng)
-            case "cut stage":
-                stages[:] = sorted({*stages, rng.randrange(1, 2 * n - 1)})
-            case "join stages" if len(stages) > 1:
-                del stages[rng.randrange(len(stages) - 1)]
-    return written(ends, orders, stages)
+        change = rng.choice(CHANGES)
+        if change in BLOCKS:
+            change_blocks(change, found, n, rng)
+        elif change in STAGES:
+            change_stages(change, found.stages, n, rng)
+        else:
+            take_along(found, n, rng)
+    return found.written()
+
+
+def change_blocks(change: str, given: Given, n: int, rng: Random) -> None:
+    """Another order of a block, another end, or a block more or less."""
+    ends, orders = given.ends, given.orders
+    match change:
+        case "order":
+            orders[rng.randrange(len(orders))] = rng.choice(ORDERS)
+        case "end":
+            move(ends, 2 * n - 2, rng)
+        case "both":
+            move_both(ends, given.stages, n, rng)
+        case "cut":
+            at = rng.randrange(1, 2 * n - 2)
+            if at not in ends:
+                index = sum(end < at for end in ends)
+                ends.insert(index, at)
+                orders.insert(index, rng.choice(ORDERS))
+        case "join" if len(ends) > 1:
+            index = rng.randrange(len(ends) - 1)
+            del ends[index]
+            del orders[index + rng.randrange(2)]
+
+
+def change_stages(change: str, stages: list[int], n: int, rng: Random) -> None:
+    """Another end of a stage, or a stage more or less."""
+    match change:
+        case "stage":
+            move(stages, 2 * n, rng)
+        case "cut stage":
+            stages[:] = sorted({*stages, rng.randrange(1, 2 * n - 1)})
+        case "join stages" if len(stages) > 1:
+            del stages[rng.randrange(len(stages) - 1)]
+
+
+def take_along(given: Given, n: int, rng: Random) -> None:
+    """A cell just above the end of a block is taken along by it, or no more: often the outermost or innermost one."""
+    column = rng.choice(given.ends) + rng.choice(REACH)
+    names = [name(cell) for cell in triangle(n) if cell.column == column]
+    if names:
+        one = rng.choice((names[0], names[-1], rng.choice(names)))
+        given.ahead = sorted({*given.ahead} ^ {one}, key=lambda cell: [*map(int, cell.split("."))])
 
 
 def move_both(ends: list[int], stages: list[int], n: int, rng: Random) -> None:
@@ -205,18 +287,6 @@ def move_both(ends: list[int], stages: list[int], n: int, rng: Random) -> None:
     was, by = move(ends, 2 * n - 2, rng)
     moved = {stage + by if stage in (was, was - 1) else stage for stage in stages[:-1]}
     stages[:] = [*sorted(stage for stage in moved if 0 < stage < stages[-1]), stages[-1]]
-
-
-def read(given: Mapping[str, str]) -> tuple[list[int], list[str], list[int]]:
-    """Ends, orders of as many blocks, and stages."""
-    ends, stages = ([int(end) for end in given[name].split(",")] for name in ("ends", "stages"))
-    orders = given["orders"].split(",")
-    return ends, orders + orders[-1:] * (len(ends) - len(orders)), stages
-
-
-def written(ends: Sequence[int], orders: Sequence[str], stages: Sequence[int]) -> dict[str, str]:
-    """The same as parameters."""
-    return {"ends": ",".join(map(str, ends)), "orders": ",".join(orders), "stages": ",".join(map(str, stages))}
 
 
 def move(ends: list[int], last: int, rng: Random) -> tuple[int, int]:

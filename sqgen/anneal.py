@@ -29,18 +29,22 @@ class Cooling:
 def anneal(
     start: State,
     change: Callable[[State, random.Random], State],
-    price: Callable[[State], float],
+    price: Callable[[State, float], float],
     cooling: Cooling,
     rng: random.Random,
 ) -> Iterator[tuple[float, State]]:
-    """Each state that was taken, with its price; a worse one is taken the more rarely the later it comes."""
-    current, cost = start, price(start)
+    """Each state that was taken, with its price; a worse one is taken the more rarely the later it comes.
+
+    How much worse it may be is drawn first, so that `price` need not be exact above that: it may say infinite.
+    """
+    current, cost = start, price(start, math.inf)
     yield cost, current
     for step in range(cooling.steps):
         if time.monotonic() > cooling.deadline:
             return
         candidate = change(current, rng)
-        new = price(candidate)
-        if new <= cost or rng.random() < math.exp((cost - new) / cooling.temperature(step)):
+        limit = cost - cooling.temperature(step) * math.log(1 - rng.random())
+        new = price(candidate, limit)
+        if new <= limit:
             current, cost = candidate, new
             yield cost, current

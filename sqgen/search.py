@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from . import answers, frame, measure, methods, workers
 from .anneal import Cooling, anneal
 from .attempts import TIMES
+from .code import Function, Virtual
 from .compile import Compiled, compile_plan
 from .errors import UserError
 from .idioms import idioms
@@ -89,21 +90,9 @@ class Job:
     def plan(self, given: Given) -> Plan:
         return methods.plan(self.op, self.limbs, self.method, given)
 
-    def task(self, given: Given) -> tuple[int, Task]:
-        """(cycles without what places cost, what is to be placed).  Raises UserError."""
-        which, core = self.isa, self.core
-        (function,) = idioms(which).lower(self.plan(given), which, core).functions
-        found = residence(function)
-        task = Task.of(found, frame.prices(which, self.goal, core), which.pairs())
-        load, store = (access(which, core, kind) for kind in ("load", "store"))
-        loads = sum(op.insn == "load" for op in function.ops) + sum(map(len, found.loads))
-        stores = sum(op.insn == "store" for op in function.ops) + sum(map(len, found.stores))
-        insns = [which.insns[op.insn] for op in function.ops if op.insn in which.insns]
-        own = sum(which.cycles(insn, core) for insn in insns)
-        return own + load * loads + store * stores - sum(mate >= 0 for mate in task.mates), task
-
-    def estimate(self, given: Given) -> float:
-        """Cycles of a kernel, about, infinite if it needs too many registers.
+    def estimate(self, given: Given, limit: float = math.inf) -> float:
+        """Cycles of a kernel, about, infinite if it needs too many registers; it may say so too if they are more than
+        the limit, as soon as what is certain of them is.
 
         Exact where an instruction's cycles depend on its neighbours: no sum over instructions is near enough there.
         """
@@ -112,29 +101,55 @@ class Job:
                 compiled = compile_plan(self.plan(given), self.isa, self.goal, core=self.core)
                 cost = measure.price(compiled, self.core)
                 return float(cost.call if self.goal == "call" else cost.body + cost.call / 100)
-            cycles, task = self.task(given)
+            (function,) = idioms(self.isa).lower(self.plan(given), self.isa, self.core).functions
+            if self.least(function) > limit:
+                return math.inf
+            cycles, task = self.task(function)
         except UserError:
             return math.inf
-        return cycles + best_place(replace(task, width=NARROW)).cost
+        return cycles + best_place(replace(task, width=NARROW)).cost if cycles <= limit else math.inf
+
+    def least(self, function: Function) -> int:
+        """Cycles of a function, at least: what has a home is loaded once, and all pairs are moved as such."""
+        variables = [arg for op in function.ops for arg in op.args if isinstance(arg, Virtual)]
+        homes = {each.id for each in variables if each.home is not None}
+        pairs = {each.id for each in variables if each.mate is not None}
+        return self.told(function) + access(self.isa, self.core, "load") * len(homes) - len(pairs)
+
+    def told(self, function: Function) -> int:
+        """Cycles of its own instructions, those that wait for the registers left out."""
+        own = [self.isa.insns[op.insn] for op in function.ops if op.insn in self.isa.insns]
+        ways = sum(access(self.isa, self.core, op.insn) for op in function.ops if op.insn in ("load", "store"))
+        return sum(self.isa.cycles(insn, self.core) for insn in own) + ways
+
+    def task(self, function: Function) -> tuple[int, Task]:
+        """(cycles without what places cost, what is to be placed).  Raises UserError."""
+        found = residence(function)
+        task = Task.of(found, frame.prices(self.isa, self.goal, self.core), self.isa.pairs())
+        load, store = (access(self.isa, self.core, kind) for kind in ("load", "store"))
+        traffic = load * sum(map(len, found.loads)) + store * sum(map(len, found.stores))
+        return self.told(function) + traffic - sum(mate >= 0 for mate in task.mates), task
 
     def parameters(self, starts: Sequence[Given], budget: Budget, seed: object) -> list[Given]:
         """The best parameters found, the best first."""
         known: dict[tuple[tuple[str, str], ...], float] = {}
 
-        def price(given: Given) -> float:
+        def price(given: Given, limit: float) -> float:
             key = tuple(sorted(given.items()))
             if key not in known:
-                known[key] = self.estimate(given)
+                if (found := self.estimate(given, limit)) == math.inf:
+                    return found
+                known[key] = found
             return known[key]
 
         rng = random.Random(f"{self.method} {self.op} {self.limbs} {seed}")
         change = functools.partial(self.way.changed, self.limbs)
         hot, cold = getattr(self.way, "HEAT", (HOT, COLD))
         cooling = Cooling(budget.plans, hot, cold, budget.deadline)
-        for _ in anneal(min(starts, key=price), change, price, cooling, rng):
+        first = min(starts, key=lambda given: price(given, math.inf))
+        for _ in anneal(first, change, price, cooling, rng):
             pass
-        fitting = [key for key in known if known[key] < math.inf]
-        return [dict(key) for key in sorted(fitting, key=lambda key: (known[key], key))[:FINALISTS]]
+        return [dict(key) for key in sorted(known, key=lambda key: (known[key], key))[:FINALISTS]]
 
     def priced(self, row: Mapping[str, str | int]) -> answers.Row:
         """An answer with the cycles that it takes now, on the core that its file is for."""

@@ -11,6 +11,7 @@ from conftest import avr
 from sqgen import anneal, answers, choosing, methods, search
 from sqgen.anneal import Cooling
 from sqgen.errors import UserError
+from sqgen.plan import Block, Run
 from sqgen.search import Budget, Job
 from sqgen.spec import spec
 from sqgen.tables import isa
@@ -49,6 +50,37 @@ def test_a_plan_that_needs_too_many_registers_is_never_taken() -> None:
     assert job(32).estimate(dict(too_wide)) == float("inf")
 
 
+@pytest.mark.parametrize(("limbs", "method"), [(6, "sweeps"), (16, "sweeps"), (24, "streamed-karatsuba")])
+def test_a_limit_refuses_what_is_above_it_and_nothing_else(limbs: int, method: str) -> None:
+    what, rng, refused = job(limbs, method), random.Random(limbs), 0
+    given = what.starts()[0]
+    for _ in range(12):
+        given = what.way.changed(limbs, given, rng)
+        exact = what.estimate(given)
+        assert what.estimate(given, exact) == exact
+        refused += what.estimate(given, exact - 20) == float("inf")
+    assert refused > 6  # early: what registers cost is not above 20 cycles
+
+
+def test_cells_ahead_of_their_block_are_added_there() -> None:
+    def blocks(ahead: str) -> list[set[tuple[int, int]]]:
+        given = {"ends": "4,14", "orders": "i", "stages": "4,16", "ahead": ahead}
+        found: list[set[tuple[int, int]]] = []
+        for step in methods.plan("sqr", 8, "sweeps", given).steps:
+            match step:
+                case Block():
+                    found.append(set())
+                case Run():
+                    found[-1] |= {(cell.i, cell.j) for cell in step.cells}
+        return found
+
+    (low, high), (taking, rest) = blocks(""), blocks("0.4,2.6,0.1")
+    assert taking == low | {(0, 4), (2, 6)} and rest == high - taking  # (0, 1) has no block before its own
+    for wrong in ("4.0", "1.1", "0.8", "0", "0.4,", "x"):
+        with pytest.raises(UserError, match="no cell off the diagonal"):
+            blocks(wrong)
+
+
 def test_a_method_that_is_not_searched_by_chance_is_refused() -> None:
     with pytest.raises(UserError, match="not searched by chance"):
         _ = job(8, "sbd").way
@@ -58,7 +90,10 @@ def test_annealing_takes_worse_states_early_and_only_better_ones_late() -> None:
     def change(state: int, rng: random.Random) -> int:
         return state + rng.choice((-1, 1))
 
-    visited = [state for _, state in anneal.anneal(5, change, abs, Cooling(400, 50.0, 0.01), random.Random(3))]
+    def price(state: int, limit: float) -> float:
+        return abs(state) if abs(state) <= limit else float("inf")
+
+    visited = [state for _, state in anneal.anneal(5, change, price, Cooling(400, 50.0, 0.01), random.Random(3))]
     assert max(map(abs, visited)) > 5 and abs(visited[-1]) <= 3
 
 
