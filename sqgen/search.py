@@ -96,39 +96,27 @@ class Job:
 
         Exact where an instruction's cycles depend on its neighbours: no sum over instructions is near enough there.
         """
+        which, core = self.isa, self.core
         try:
-            if self.isa.chained(self.core):
-                compiled = compile_plan(self.plan(given), self.isa, self.goal, core=self.core)
-                cost = measure.price(compiled, self.core)
+            if which.chained(core):
+                cost = measure.price(compile_plan(self.plan(given), which, self.goal, core=core), core)
                 return float(cost.call if self.goal == "call" else cost.body + cost.call / 100)
-            (function,) = idioms(self.isa).lower(self.plan(given), self.isa, self.core).functions
-            if self.least(function) > limit:
+            (function,) = idioms(which).lower(self.plan(given), which, core).functions
+            if least(function, which, core) > limit:
                 return math.inf
             cycles, task = self.task(function)
         except UserError:
             return math.inf
         return cycles + best_place(replace(task, width=NARROW)).cost if cycles <= limit else math.inf
 
-    def least(self, function: Function) -> int:
-        """Cycles of a function, at least: what has a home is loaded once, and all pairs are moved as such."""
-        variables = [arg for op in function.ops for arg in op.args if isinstance(arg, Virtual)]
-        homes = {each.id for each in variables if each.home is not None}
-        pairs = {each.id for each in variables if each.mate is not None}
-        return self.told(function) + access(self.isa, self.core, "load") * len(homes) - len(pairs)
-
-    def told(self, function: Function) -> int:
-        """Cycles of its own instructions, those that wait for the registers left out."""
-        own = [self.isa.insns[op.insn] for op in function.ops if op.insn in self.isa.insns]
-        ways = sum(access(self.isa, self.core, op.insn) for op in function.ops if op.insn in ("load", "store"))
-        return sum(self.isa.cycles(insn, self.core) for insn in own) + ways
-
     def task(self, function: Function) -> tuple[int, Task]:
         """(cycles without what places cost, what is to be placed).  Raises UserError."""
+        which, core = self.isa, self.core
         found = residence(function)
-        task = Task.of(found, frame.prices(self.isa, self.goal, self.core), self.isa.pairs())
-        load, store = (access(self.isa, self.core, kind) for kind in ("load", "store"))
+        task = Task.of(found, frame.prices(which, self.goal, core), which.pairs())
+        load, store = (access(which, core, kind) for kind in ("load", "store"))
         traffic = load * sum(map(len, found.loads)) + store * sum(map(len, found.stores))
-        return self.told(function) + traffic - sum(mate >= 0 for mate in task.mates), task
+        return told(function, which, core) + traffic - sum(mate >= 0 for mate in task.mates), task
 
     def parameters(self, starts: Sequence[Given], budget: Budget, seed: object) -> list[Given]:
         """The best parameters found, the best first."""
@@ -193,6 +181,21 @@ class Job:
 def _compiled(job: Job, given: tuple[tuple[str, str], ...]) -> Compiled:
     """A row is priced several times, for each goal, for each kind of core, and to be compared: all of the same code."""
     return compile_plan(job.plan(dict(given)), job.isa, job.goal, job.core)
+
+
+def least(function: Function, which: Isa, core: Core) -> int:
+    """Cycles of a function, at least: what has a home is loaded once, and all pairs are moved as such."""
+    variables = [arg for op in function.ops for arg in op.args if isinstance(arg, Virtual)]
+    homes = {each.id for each in variables if each.home is not None}
+    pairs = {each.id for each in variables if each.mate is not None}
+    return told(function, which, core) + access(which, core, "load") * len(homes) - len(pairs)
+
+
+def told(function: Function, which: Isa, core: Core) -> int:
+    """Cycles of its own instructions, not of those that wait for the registers."""
+    prices = {name: which.cycles(insn, core) for name, insn in which.insns.items()}
+    prices |= {kind: access(which, core, kind) for kind in ("load", "store")}
+    return sum(prices.get(op.insn, 0) for op in function.ops)
 
 
 def access(which: Isa, core: Core, kind: str) -> int:
