@@ -30,6 +30,7 @@ REFERENCE = "HS15"
 OPS = ("sqr",)
 OF_H, OF_M = "high-", "middle-"  # before the name of a parameter
 PARTS = ("", OF_H, OF_M)
+BOTH = 0.5  # share of the mixtures that keep something of the square's own blocks
 
 
 def larger(n: int) -> int:
@@ -91,6 +92,14 @@ def changed(n: int, given: Mapping[str, str], rng: Random) -> dict[str, str]:
     parts = {prefix: part(given, prefix) for prefix in PARTS}
     one = rng.choice((*PARTS, OF_M))
     return whole(parts | {one: sweeps.changed(larger(n), parts[one], rng)})
+
+
+def mixed(n: int, given: Mapping[str, str], other: Mapping[str, str], rng: Random) -> dict[str, str]:
+    """The blocks of one square as another one has them, of the same half or not, or mixed with those."""
+    parts = {prefix: part(given, prefix) for prefix in PARTS}
+    one, taken = rng.choice(PARTS), part(other, rng.choice(PARTS))
+    both = rng.random() < BOTH
+    return whole(parts | {one: sweeps.mixed(larger(n), parts[one], taken, rng) if both else taken})
 
 
 def part(given: Mapping[str, str], prefix: str) -> dict[str, str]:

@@ -240,6 +240,18 @@ def changed(n: int, given: Mapping[str, str], rng: Random) -> dict[str, str]:
     return found.written()
 
 
+def mixed(n: int, given: Mapping[str, str], other: Mapping[str, str], rng: Random) -> dict[str, str]:
+    """The blocks, stages and cells ahead of one below a random column, above it those of another one."""
+    low, high = Given.read(given), Given.read(other)
+    at = rng.randrange(1, 2 * n - 2) if n > 2 else 1
+    blocks = [block for block in zip(low.ends, low.orders, strict=True) if block[0] < at]
+    blocks += [block for block in zip(high.ends, high.orders, strict=True) if block[0] >= at]
+    stages = [end for end in low.stages if end < at] + [end for end in high.stages if end >= at]
+    below = {name(cell) for cell in triangle(n) if cell.column < at}
+    ahead = [cell for cell in low.ahead if cell in below] + [cell for cell in high.ahead if cell not in below]
+    return Given([end for end, _ in blocks], [order for _, order in blocks], stages, ahead).written()
+
+
 def change_blocks(change: str, given: Given, n: int, rng: Random) -> None:
     """Another order of a block, another end, or a block more or less."""
     ends, orders = given.ends, given.orders

@@ -155,7 +155,8 @@ def points(name: str, limbs: int) -> list[dict[str, str]]:
 
 
 class Searched(Protocol):
-    """What a module in `schedules/` offers whose parameters are searched by chance."""
+    """What a module in `schedules/` offers whose parameters are searched by chance; `mixed(n, given, other, rng)` as
+    well, if parameters can be mixed with those of another answer."""
 
     def changed(self, n: int, given: Mapping[str, str], rng: Random) -> dict[str, str]: ...
     def fitted(self, n: int, given: Mapping[str, str]) -> dict[str, str]: ...

@@ -14,7 +14,7 @@ import functools
 import math
 import random
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from . import answers, frame, measure, methods, workers
@@ -31,9 +31,11 @@ from .table import Core, Isa
 from .tables import isa
 
 Given = dict[str, str]  # parameters by name
+Mixing = Callable[[int, Given, Given, random.Random], Given]  # of limbs and two answers
 
 HOT, COLD = 6.0, 0.4  # for parameters: of the order of what one change of a block costs
 NARROW = 4  # states followed to price the places of a plan: 3 cycles more than what is found in the end, and faster
+MIXED, FAR = 0.1, 4  # share of the changes that take something of another answer; limbs to its size at most
 FINALISTS = 4  # plans of a round that are compiled
 BATCH = 4  # rounds from the same start, on however many processors
 
@@ -130,8 +132,14 @@ class Job:
                 known[key] = found
             return known[key]
 
+        def change(given: Given, rng: random.Random) -> Given:
+            if mixed and rng.random() < MIXED:
+                return mixed(self.limbs, given, rng.choice(others), rng)
+            return self.way.changed(self.limbs, given, rng)
+
+        mixed: Mixing | None = getattr(self.way, "mixed", None)
+        others = self.starts(FAR) if mixed else []
         rng = random.Random(f"{self.method} {self.op} {self.limbs} {seed}")
-        change = functools.partial(self.way.changed, self.limbs)
         hot, cold = getattr(self.way, "HEAT", (HOT, COLD))
         cooling = Cooling(budget.plans, hot, cold, budget.deadline)
         first = min(starts, key=lambda given: price(given, math.inf))
@@ -152,13 +160,15 @@ class Job:
         price = measure.price(compiled, self.core)
         return (price.call, price.body) if self.goal == "call" else (price.body, price.call)
 
-    def starts(self) -> list[Given]:
-        """Parameters to begin with: the answers for this size and those beside it, and the method's own."""
+    def starts(self, far: int = 1) -> list[Given]:
+        """Parameters to begin with: the answers for this size and those up to `far` limbs beside it, and the method's
+        own."""
         known = [
             answers.parameters(
                 self.isa, self.method, self.op, (self.limbs + more) * self.isa.limb_bits, goal, core=self.core
             )
-            for more in (0, -1, 1)
+            for more in sorted(range(-far, far + 1), key=abs)
+            if self.limbs + more > 0
             for goal in TIMES.values()
         ]
         own = [methods.defaults(self.method, self.limbs), *filter(None, methods.points(self.method, self.limbs)[:1])]
