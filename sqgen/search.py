@@ -33,7 +33,7 @@ from .tables import isa
 Given = dict[str, str]  # parameters by name
 Mixing = Callable[[int, Given, Given, random.Random], Given]  # of limbs and two answers
 
-HOT, COLD = 6.0, 0.4  # for parameters: of the order of what one change of a block costs
+HOT, COLD = 3.0, 0.4  # for parameters: of the order of what one change of a block costs
 NARROW = 4  # states followed to price the places of a plan: 3 cycles more than what is found in the end, and faster
 MIXED, FAR = 0.1, 4  # share of the changes that take something of another answer; limbs to its size at most
 FINALISTS = 4  # plans of a round that are compiled

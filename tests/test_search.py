@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
+from typing import Any
 
 import pytest
 from conftest import avr
@@ -15,6 +16,8 @@ from sqgen.plan import Block, Run
 from sqgen.search import Budget, Job
 from sqgen.spec import spec
 from sqgen.tables import isa
+
+MIXING: dict[str, Any] = {name: methods.method(name) for name in ("sweeps", "streamed-karatsuba")}
 
 
 def job(limbs: int, method: str = "sweeps", goal: str = "speed", core: str | None = None) -> Job:
@@ -31,6 +34,32 @@ def test_any_number_of_changes_gives_a_plan(limbs: int) -> None:
     for _ in range(200):
         given = job(limbs).way.changed(limbs, given, rng)
         methods.plan("sqr", limbs, "sweeps", given)  # its cover is checked
+
+
+@pytest.mark.parametrize("method", ["sweeps", "streamed-karatsuba"])
+@pytest.mark.parametrize("limbs", [4, 5, 12])
+def test_what_is_mixed_of_two_is_a_plan(limbs: int, method: str) -> None:
+    way, rng = MIXING[method], random.Random(limbs)
+    one = other = way.fitted(limbs, methods.defaults(method, limbs))
+    found = set()
+    for _ in range(60):
+        other = way.changed(limbs, other, rng)
+        one = way.mixed(limbs, one, other, rng)
+        methods.plan("sqr", limbs, method, one)  # its cover is checked
+        found.add(str(one))
+    assert len(found) > 20
+
+
+def test_blocks_below_a_column_are_of_one_and_above_it_of_the_other() -> None:
+    low = {"ends": "3,9,14", "orders": "i,j,v", "stages": "4,10,16", "ahead": "0.3,2.7"}
+    high = {"ends": "5,11,14", "orders": "I,J,r", "stages": "7,12,16", "ahead": "0.5,5.6"}
+    for seed in range(20):
+        mixed = MIXING["sweeps"].Given.read(MIXING["sweeps"].mixed(8, low, high, random.Random(seed)))
+        at = random.Random(seed).randrange(1, 14)
+        for ours, whose in ((mixed.ends, "ends"), (mixed.stages, "stages")):
+            both = [[int(end) for end in given[whose].split(",")] for given in (low, high)]
+            assert ours == [end for end in both[0] if end < at] + [end for end in both[1] if end >= at]
+        assert len(mixed.orders) == len(mixed.ends)
 
 
 @pytest.mark.parametrize("limbs", range(2, 33, 5))
