@@ -163,18 +163,22 @@ class Job:
     def starts(self, far: int = 1) -> list[Given]:
         """Parameters to begin with: the answers for this size and those up to `far` limbs beside it, and the method's
         own."""
+        sizes = [self.limbs + more for more in sorted(range(-far, far + 1), key=abs) if self.limbs + more > 0]
         known = [
-            answers.parameters(
-                self.isa, self.method, self.op, (self.limbs + more) * self.isa.limb_bits, goal, core=self.core
-            )
-            for more in sorted(range(-far, far + 1), key=abs)
-            if self.limbs + more > 0
+            methods.defaults(self.method, limbs) | found  # an answer leaves out what stands at its default
+            for limbs in sizes
             for goal in TIMES.values()
+            if (found := self.known(limbs, goal))
         ]
         own = [methods.defaults(self.method, self.limbs), *filter(None, methods.points(self.method, self.limbs)[:1])]
         own += idioms(self.isa).starts(self.method, self.op, self.limbs)
-        found = [self.way.fitted(self.limbs, given) for given in [*filter(None, known), *own]]
+        found = [self.way.fitted(self.limbs, given) for given in [*known, *own]]
         return [given for number, given in enumerate(found) if given not in found[:number]]
+
+    def known(self, limbs: int, goal: str) -> Given:
+        """The parameters of the best answer for a size by a goal, none if there is none."""
+        bits = limbs * self.isa.limb_bits
+        return answers.parameters(self.isa, self.method, self.op, bits, goal, core=self.core)
 
     def before(self) -> answers.Row | None:
         """The best of the answers that are there."""

@@ -110,6 +110,16 @@ def test_cells_ahead_of_their_block_are_added_there() -> None:
             blocks(wrong)
 
 
+def test_an_answer_that_leaves_out_defaults_is_begun_with(monkeypatch: pytest.MonkeyPatch) -> None:
+    what = job(36, "streamed-karatsuba")
+    whole = what.starts()
+    monkeypatch.setattr(Job, "known", lambda self, limbs, goal: {"middle-ends": "9,34"})
+    starts = what.starts()
+    assert starts != whole and starts[0]["middle-ends"] == "9,34" and starts[0]["high-ends"]
+    for given in starts:
+        what.plan(given)
+
+
 def test_a_method_that_is_not_searched_by_chance_is_refused() -> None:
     with pytest.raises(UserError, match="not searched by chance"):
         _ = job(8, "sbd").way
