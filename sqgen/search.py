@@ -165,10 +165,10 @@ class Job:
         own."""
         sizes = [self.limbs + more for more in sorted(range(-far, far + 1), key=abs) if self.limbs + more > 0]
         known = [
-            methods.defaults(self.method, limbs) | found  # an answer leaves out what stands at its default
+            methods.defaults(self.method, limbs) | answer  # an answer leaves out what stands at its default
             for limbs in sizes
             for goal in TIMES.values()
-            if (found := self.known(limbs, goal))
+            if (answer := self.known(limbs, goal))
         ]
         own = [methods.defaults(self.method, self.limbs), *filter(None, methods.points(self.method, self.limbs)[:1])]
         own += idioms(self.isa).starts(self.method, self.op, self.limbs)
