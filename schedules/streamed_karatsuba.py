@@ -8,8 +8,8 @@
 
 L is stored, and its upper half is added to H as that is stored in turn.  Each limb of M goes into L + H - M as it
 leaves its square, and with that into the result.  It is `karatsuba-squaring -p levels=1 -p parts=inline` with the
-sweeps' blocks as parameters: `ends`, `orders` and `stages` for L, others for H, which needs more registers, and others
-for M, whose operand is in registers and leaves few for its columns.
+sweeps' blocks as parameters: `ends`, `orders`, `stages` and `ahead` for L, others for H, which needs more registers,
+and others for M, whose operand is in registers and leaves few for its columns.
 
 Cost: 3 S(n/2) and about 30 cycles for each limb of a half.
 """

@@ -65,17 +65,25 @@ def steps(op: str, n: int, values: Values) -> Iterator[Step]:
     orders = values.words_of("orders")
     stages = ascending([end for end in values.many("stages") if end != top - 1], top)  # no stage of the top limb alone
     ends = ascending(values.many("ends"), top - 2)
-    ahead = named(n, values.word("ahead"))
+    cells = in_blocks(n, ends, values.word("ahead"))
     filled: set[int] = set()
     first, done = 1, 0
     for number, end in enumerate(ends):
         yield Block(f"block of columns {first}..{end - 1}")
-        cells = [cell for cell in triangle(n) if max(0, bisect.bisect(ends, cell.column) - (cell in ahead)) == number]
-        yield from block(n, cells, end, orders[min(number, len(orders) - 1)], filled)
+        yield from block(n, cells[number], end, orders[min(number, len(orders) - 1)], filled)
         first = end
         while stages and (stages[0] <= end or end == top - 2):
             yield from stage(done, stages[0])
             done = stages.pop(0)
+
+
+def in_blocks(n: int, ends: Sequence[int], ahead: str) -> list[list[Product]]:
+    """The cells of each block, column by column; those that `ahead` names one block before theirs, if there is one."""
+    early = named(n, ahead)
+    found: list[list[Product]] = [[] for _ in ends]
+    for cell in triangle(n):
+        found[max(0, bisect.bisect(ends, cell.column) - (cell in early))].append(cell)
+    return found
 
 
 def triangle(n: int) -> Iterator[Product]:
@@ -86,8 +94,10 @@ def triangle(n: int) -> Iterator[Product]:
 
 def named(n: int, text: str) -> set[Product]:
     """The cells that a text names.  Raises UserError."""
+    if not text:
+        return set()
     known = {name(cell): cell for cell in triangle(n)}
-    words = text.split(",") if text else []
+    words = text.split(",")
     for word in words:
         if word not in known:
             raise UserError(f"'{word}' is no cell off the diagonal of a square of {n} limbs; write 0.1")
