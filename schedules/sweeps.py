@@ -18,8 +18,8 @@ next sweep if that ends one column further.
 * v, r: the first cell of each column, then the second one; from the diagonal outwards, towards the diagonal
 * c: column by column, each cell by itself: 1 or 2 cycles more for each column, but it needs no pairs of registers
 
-A block may take along cells `ahead` of their own: a limb that its carries would need cleared is seeded by one of them,
-or the one above, which spares a cycle or two where registers are free.
+Cells that are named `ahead` are added one block before theirs: a limb that its carries would need cleared is seeded by
+one of them, or the one above, which spares a cycle or two where registers are free.
 
 At the columns `stages`, when the blocks have come that far, the sum is doubled, the squares are added, and the limbs
 leave.  Stages that end at an even column let the carries wait in the low limb of the next square, at an odd one in the
@@ -200,25 +200,27 @@ REACH = (0, 0, 1, 1, 2, 3)  # columns from the end of a block to a cell that is 
 
 @dataclass
 class Given:
-    """Parameters as lists that can be changed: an order for each end, and the names of the cells ahead."""
+    """Parameters as lists that can be changed: an order for each end, and the cells ahead."""
 
     ends: list[int]
     orders: list[str]
     stages: list[int]
-    ahead: list[str]
+    ahead: set[Product]
 
     @staticmethod
     def read(given: Mapping[str, str]) -> Given:
         ends, stages = ([int(end) for end in given[name].split(",")] for name in ("ends", "stages"))
         orders = given["orders"].split(",")
-        ahead = given["ahead"].split(",") if given.get("ahead") else []
+        cells = (cell.split(".") for cell in given.get("ahead", "").split(",") if cell)
+        ahead = {Product(int(i), int(j)) for i, j in cells}
         return Given(ends, orders + orders[-1:] * (len(ends) - len(orders)), stages, ahead)
 
     def written(self) -> dict[str, str]:
         """The same as parameters; none for the cells ahead if there are none."""
         ends, stages = (",".join(map(str, columns)) for columns in (self.ends, self.stages))
-        ahead = {"ahead": ",".join(self.ahead)} if self.ahead else {}
-        return {"ends": ends, "orders": ",".join(self.orders), "stages": stages, **ahead}
+        ahead = ",".join(map(name, sorted(self.ahead, key=lambda cell: (cell.i, cell.j))))
+        found = {"ends": ends, "orders": ",".join(self.orders), "stages": stages, "ahead": ahead}
+        return {parameter: text for parameter, text in found.items() if text}
 
 
 def fitted(n: int, given: Mapping[str, str]) -> dict[str, str]:
@@ -226,12 +228,11 @@ def fitted(n: int, given: Mapping[str, str]) -> dict[str, str]:
     found = Given.read(given)
     kept = [(end, order) for end, order in zip(found.ends, found.orders, strict=False) if end < 2 * n - 2]
     last = found.orders[len(kept)] if len(kept) < len(found.orders) else found.orders[-1]
-    known = set(map(name, triangle(n)))
     return Given(
         [end for end, _ in kept] + [max(1, 2 * n - 2)],
         [*(order for _, order in kept), last],
         [s for s in found.stages if s < 2 * n - 1] + [2 * n],
-        [cell for cell in found.ahead if cell in known],
+        {cell for cell in found.ahead if cell.j < n},
     ).written()
 
 
@@ -257,8 +258,7 @@ def mixed(n: int, given: Mapping[str, str], other: Mapping[str, str], rng: Rando
     blocks = [block for block in zip(low.ends, low.orders, strict=True) if block[0] < at]
     blocks += [block for block in zip(high.ends, high.orders, strict=True) if block[0] >= at]
     stages = [end for end in low.stages if end < at] + [end for end in high.stages if end >= at]
-    below = {name(cell) for cell in triangle(n) if cell.column < at}
-    ahead = [cell for cell in low.ahead if cell in below] + [cell for cell in high.ahead if cell not in below]
+    ahead = {cell for cell in low.ahead if cell.column < at} | {cell for cell in high.ahead if cell.column >= at}
     return Given([end for end, _ in blocks], [order for _, order in blocks], stages, ahead).written()
 
 
@@ -298,10 +298,9 @@ def change_stages(change: str, stages: list[int], n: int, rng: Random) -> None:
 def take_along(given: Given, n: int, rng: Random) -> None:
     """A cell just above the end of a block is taken along by it, or no more: often the outermost or innermost one."""
     column = rng.choice(given.ends) + rng.choice(REACH)
-    names = [name(cell) for cell in triangle(n) if cell.column == column]
-    if names:
-        one = rng.choice((names[0], names[-1], rng.choice(names)))
-        given.ahead = sorted({*given.ahead} ^ {one}, key=lambda cell: [*map(int, cell.split("."))])
+    cells = [cell for cell in triangle(n) if cell.column == column]
+    if cells:
+        given.ahead ^= {rng.choice((cells[0], cells[-1], rng.choice(cells)))}
 
 
 def move_both(ends: list[int], stages: list[int], n: int, rng: Random) -> None:
