@@ -69,7 +69,7 @@ class Tracer(Machine):
     def linear(self, terms: Sequence[tuple[int, int]]) -> int:
         total = super().linear(terms)
         kinds = {type(value) for _, value in terms}
-        if Address in kinds:
+        if sum(factor for factor, value in terms if type(value) is Address):  # what of one is left in the sum
             return Address(total)
         products = sum(type(value) is Product for _, value in terms)
         return Product(total) if products == 1 and kinds <= {Product, Nothing, bool} else total
@@ -188,7 +188,7 @@ def role(instr: Instr, machine: Machine) -> str:
         found = ""
     elif insn.kind == "mul":
         found = "multiplications"
-    elif Address in kinds:
+    elif Address in kinds and not _same(instr):
         found = "pointers"
     elif insn.kind == "move":
         width = "by limbs" if len(named[-1]) == 1 else "in pairs"

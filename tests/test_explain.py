@@ -57,6 +57,15 @@ def test_doublings_are_one_for_each_limb_between_the_ends() -> None:
     assert explain(kernel("sqr", 128, "sweeps")).roles["doublings"].count == 2 * 16 - 2
 
 
+def test_a_mask_that_is_formed_where_a_pointer_was_is_none() -> None:
+    """Masks of Karatsuba's differences are formed by SBC of a register from itself: they are no addresses."""
+    made = kernel("mul", 192, "karatsuba")
+    counted = body_counts(made.compiled.isa, made.compiled.image, made.verdict.path)
+    found = explain(made).roles
+    assert counted["logic"] == found["signs and masks"].count + found["limbs cleared"].count
+    assert found["pointers"].count < 20
+
+
 def test_the_command_says_floor_and_body(sqgen: Call) -> None:
     made, said = kernel("sqr", 128, "sweeps"), sqgen("explain --isa avr --bits 128 --method sweeps")
     floor = sum(explain(made).floor.values())
