@@ -184,6 +184,7 @@ class Unrolled:
         self.tape = Tape(build, MORE)
         self.begun: set[int] = set()  # chains
         self.lifted: Flag | None = None  # what W carries out, for D
+        self.top: Virtual | None = None  # what goes into D
         self.waiting: list[Virtual] = []  # W's upper limbs
         self.above = list(above) or [build.limb(f"r{at}", Memory(self.far, at)) for at in self.columns_above()]
 
@@ -208,14 +209,15 @@ class Unrolled:
         lent = self.lent if self.short else ()
         if lent:
             self.build.mark("release", *lent)
-        self.put_away()
+        if 2 * (self.half + self.rest) > REACHED:  # else no pointer moves
+            self.put_away()
         self.reach_upper(range(min(self.half, REACHED)))
         free = self.free + len(lent)
         for group in groups(range(self.aside), max(1, free - len(self.waiting))):
             self.upper_aside(group)
         self.upper_waiting(range(self.aside, self.half), free)
         if self.above:
-            self.rise(*self.top())
+            self.rise(self.end_top())
 
     # ---- columns half .. 2 half - 1 -------------------------------------------------------------------------------
 
@@ -311,7 +313,9 @@ class Unrolled:
             self.put_away()
             self.reach_upper(indices)
         self.turns({SUM: lambda index: ZERO}, self.waiting, indices)
-        for group in groups(indices, min(self.group, max(1, free - len(indices)))):
+        if self.above:
+            self.begin_top()
+        for group in groups(indices, min(self.group, max(1, free - 1 - len(indices)))):
             limbs = self.waiting[group[0] - self.aside : group[-1] + 1 - self.aside]
             self.turns({MORE: self.kept_limb_of_d, LESS: self.limb_of_m}, limbs, group)
             self.store_upper(group, limbs)
@@ -346,8 +350,7 @@ class Unrolled:
     def first_carry(self, which: int) -> Flag | None:
         """What a chain begins with."""
         if which == LESS and self.sign:
-            self.build.emit("mov", LOW, self.sign)
-            return self.build.emit("lsr", LOW, comment="one is borrowed for a negative M")
+            return self.build.emit("asr", self.sign, comment="one is borrowed for a negative M; all ones stay so")
         return None
 
     def put_away(self) -> None:
@@ -357,22 +360,33 @@ class Unrolled:
 
     # ---- columns 3 half and above ---------------------------------------------------------------------------------
 
-    def top(self) -> tuple[Virtual, Virtual]:
-        """What goes into D, and its sign as a mask.  It never is below zero, but the proof need not know that."""
-        build, top = self.build, clear(self.build, "top")
-        build.emit("bld", top, 0, takes=self.lifted)
-        for which in self.tape.nearest((SUM, MORE)):
-            self.tape.move(which)
-            build.emit("adc", top, ZERO, takes=self.tape.carry)
-            self.tape.carry = None
-        if self.sign:
-            build.emit("sub", top, self.sign)
-        self.tape.move(LESS)
-        return top, as_mask(build, "sign", build.emit(self.names[LESS][1], top, ZERO, takes=self.tape.carry))
+    def begin_top(self) -> None:
+        """What goes into D: what W carries out for the first time, and for the second if that cannot be ruled out.
 
-    def rise(self, top: Virtual, sign: Virtual) -> None:
+        B is at most X - 2, so a W that has carried out takes one more; the proof sees that where W is in registers.
+        """
+        self.top = clear(self.build, "top")
+        self.build.emit("bld", self.top, 0, takes=self.lifted)
+        if self.aside:
+            self.build.emit("adc", self.top, ZERO, takes=self.tape.carry)
+        self.tape.carry = None
+
+    def end_top(self) -> Virtual:
+        """What the other chains carry; the sign as a mask: it never is below zero, but the proof need not know that."""
+        assert self.top
+        self.tape.move(MORE)
+        self.build.emit("adc", self.top, ZERO, takes=self.tape.carry)
+        self.tape.carry = None
+        if self.sign:
+            self.build.emit("sub", self.top, self.sign)
+        self.tape.move(LESS)
+        borrow = self.build.emit(self.names[LESS][1], self.top, ZERO, takes=self.tape.carry)
+        return as_mask(self.build, "sign", borrow)
+
+    def rise(self, sign: Virtual) -> None:
         """It goes through D."""
         carry: Flag | None = None
+        assert self.top
         for index, limb in enumerate(self.above):
-            carry = self.build.emit("adc" if carry else "add", limb, sign if index else top, takes=carry)
+            carry = self.build.emit("adc" if carry else "add", limb, sign if index else self.top, takes=carry)
             store(self.build, 3 * self.half + index, [limb], self.far)
