@@ -103,10 +103,12 @@ def difference(build: Builder, step: Difference, registers: int, mask: Virtual |
     """|low - high| of an operand's halves, stored where the step says; its sign as a `mask`.
 
     The upper limbs stay in registers until the sign is known; those that find none are stored, and loaded again.
+    Between two groups the borrow waits in the mask, if a pointer may have to move there.
     """
     low, high, into, half = step.left, step.right, step.into, step.into.count
-    first = max(0, half - registers)
+    first, moves = max(0, half - registers), 2 * half > REACHED
     waiting: list[Virtual] = []
+    carry: Flag | None = None
 
     def subtrahend(index: int) -> Virtual | str:
         return load(build, LOW, high.name, high.first + index) if index < high.count else ZERO
@@ -120,9 +122,11 @@ def difference(build: Builder, step: Difference, registers: int, mask: Virtual |
         there = [index for index in group if index < high.count]
         if there:
             near(build, high.name, high.first + there[0], high.first + there[-1])
-        carry = build.emit("lsr", mask) if group[0] else None
+        if moves and group[0]:
+            carry = build.emit("lsr", mask)
         carry = Chain(SUBTRACT, subtrahend).run(build, limbs, group, carry)
-        build.emit("sbc", mask, mask, takes=carry, fresh=True)
+        if moves or group[-1] == half - 1:
+            build.emit("sbc", mask, mask, takes=carry, fresh=True)
         if group[-1] < half - 1:
             store(build, into.first + group[0], limbs)
         else:
