@@ -182,9 +182,9 @@ class Unrolled:
         self.names = {SUM: ADD, MORE: ADD, LESS: ADD if added else SUBTRACT}
         self.free, self.aside, self.group = budget(halves, registers, masked=sign is not None)
         self.spare = [HIGH] if spare(halves) else []
-        self.short = 2 * self.half <= REACHED  # one pointer reaches B and C, then C and D
+        self.short = 2 * self.half <= REACHED  # one pointer reaches A and B, one C and D
         self.upper = upper
-        self.far = "r" if self.short else SECOND
+        self.low, self.far = (self.second, "r") if self.short else ("r", SECOND)  # to reach B, and C or D
         self.tape = Tape(build, MORE)
         self.begun: set[int] = set()  # chains
         self.lifted: Flag | None = None  # what W carries out, for D
@@ -204,7 +204,7 @@ class Unrolled:
         if not self.spare:
             self.build.emit("eor", ZERO, ZERO)
         if self.short:
-            near(self.build, "r", self.half, min(3 * self.half, 2 * (self.half + self.rest)) - 1)
+            near(self.build, "r", 0 if self.low == "r" else 2 * self.half, 2 * (self.half + self.rest) - 1)
         for group in groups(range(self.aside), self.free - len(self.upper)):
             self.lower_aside(group)
         self.lower_waiting(range(self.aside, self.half))
@@ -213,7 +213,7 @@ class Unrolled:
         lent = self.lent if self.short else ()
         if lent:
             self.build.mark("release", *lent)
-        if 2 * (self.half + self.rest) > REACHED:  # else no pointer moves
+        if not self.short:
             self.put_away()
         self.reach_upper(range(min(self.half, REACHED)))
         free = self.free + len(lent)
@@ -235,7 +235,7 @@ class Unrolled:
         self.turns(
             {MORE: lambda index: load(self.build, LOW, self.second, index), LESS: self.lower_limb_of_m}, limbs, group
         )
-        store(self.build, self.half + group[0], limbs)
+        store(self.build, self.half + group[0], limbs, self.low)
 
     def lower_waiting(self, indices: Sequence[int]) -> None:
         """Limbs of W that stay in registers."""
@@ -253,7 +253,7 @@ class Unrolled:
             for limb, index in zip(limbs, group, strict=True):
                 load(build, limb, self.second, index)
             self.turns({MORE: lambda index: self.waiting[index - self.aside], LESS: self.lower_limb_of_m}, limbs, group)
-            store(build, self.half + group[0], limbs)
+            store(build, self.half + group[0], limbs, self.low)
 
     def form_w(self, indices: Sequence[int]) -> list[Virtual]:
         """B + C."""
@@ -267,7 +267,7 @@ class Unrolled:
         limbs = [self.upper.get(index) or build.limb(f"w{index}") for index in indices]
         for limb, index in zip(limbs, indices, strict=True):
             if index not in self.upper:
-                load(build, limb, "r", half + index)
+                load(build, limb, self.low, half + index)
         self.turns(
             {SUM: lambda index: load(build, LOW, self.far, 2 * half + index) if index in there else ZERO},
             limbs,
@@ -279,7 +279,7 @@ class Unrolled:
         """One of the lower half, complemented if the sign is all ones."""
         if not self.stored:
             return self.limb_of_m(index)
-        load(self.build, LOW, "r", self.half + index)
+        load(self.build, LOW, self.low, self.half + index)
         if self.sign:
             self.build.emit("eor", LOW, self.sign)
         return LOW
