@@ -196,15 +196,16 @@ def signed(top: Virtual, sign: Virtual) -> Source:
 def resident_difference(
     build: Builder, low: Source, high: Sequence[Virtual], half: int, zero: Virtual
 ) -> list[Virtual]:
-    """|low - high| in registers; `high` may be in registers already, and shorter."""
+    """|low - high| in registers; `high` may be in registers already, and shorter.  The pointer reaches both halves, and
+    need not move while a borrow is in the carry."""
     limbs: list[Virtual] = []
     chain = Chain(build, "borrow", zero)
     for first in range(0, half, GROUP):
         group = range(first, min(half, first + GROUP))
         part = limbs_of(low, group)
         chain.run(part, lambda index: high[index] if index < len(high) else None, group)
-        chain.park()
         limbs += part
+    chain.park()
     assert chain.mask is not None
     negate(build, limbs, chain.mask, Chain(build, "borrow", zero), range(half))
     return limbs

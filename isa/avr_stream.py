@@ -21,6 +21,7 @@ from sqgen.code import Builder, Flag, Memory, Virtual
 from .avr_karatsuba import Buffer, Chain, Source, limbs_of, near, signed
 from .avr_leaf import Leaf, store
 from .avr_runs import as_mask, clear
+from .avr_unrolled import REACHED
 
 GROUP = 8  # limbs of M at a time, if more leave at once
 
@@ -54,6 +55,10 @@ class Carries:
     def put(self, carry: Flag | None) -> None:
         """Let the second one wait too; next time it is the first."""
         self.swap(carry)
+        self.turn()
+
+    def turn(self) -> None:
+        """The other way round: the second one, which is in the flag, is the first one now."""
         self.left = not self.left
 
 
@@ -74,8 +79,8 @@ class Stream:
         self.raised: dict[int, Virtual] = {}  # limbs of B that are not stored, or only where registers are short
         self.lodged: Sequence[Virtual] = ()  # the operand of M
         self.source: Leaf | None = None  # of the limbs of H
-        self.top: Virtual | None = None
-        self.sign: Virtual | None = None  # the limbs above the top one, all of them alike
+        self.lent: Virtual | None = None  # what the middle takes from the limbs above
+        self.sign: Virtual | None = None  # of that
         self.above = [build.limb(f"r{c}", Memory("r", c)) for c in range(3 * self.half, 2 * self.half + self.size)]
 
     def low(self, first: int, limbs: Sequence[Virtual]) -> None:
@@ -93,7 +98,8 @@ class Stream:
         last = first + len(own)
         stored = Buffer(self.build, "r", self.half, self.half)
         self.sums.run(own, lambda index: self.raised.get(index) or stored(index), range(first, last), [stored])
-        catcher = self.source.waiting_square(last) if self.source and last == self.half == self.size - last else None
+        ends = last < self.half or last == self.half == self.size - last  # no limb above needs a carry of its own
+        catcher = self.source.waiting_square(last) if self.source and ends else None
         if catcher:
             if self.sums.carry:
                 comment = "at most 0xfb, it takes the carry of H + B"
@@ -121,13 +127,15 @@ class Stream:
         """Limbs of M from `first` on: L + H - M, and what lies there, to the middle."""
         last = first + len(limbs)
         bounds = sorted({first, last, *range(first, last, GROUP), min(max(first, self.half), last)})
+        carry: Flag | None = None
         for begin, end in itertools.pairwise(bounds):
-            self.group(range(begin, end), limbs[begin - first : end - first])
+            carry = self.group(range(begin, end), limbs[begin - first : end - first], carry, more=end < last)
 
-    def group(self, indices: range, limbs: Sequence[Virtual]) -> None:
+    def group(self, indices: range, limbs: Sequence[Virtual], carry: Flag | None, *, more: bool) -> Flag | None:
         """Some limbs of M, all in the lower or all in the upper half of the middle.
 
-        M is subtracted, and A or D' added, in the order in which the carries come.
+        M is subtracted, and A or D' added, in the order in which the carries come: the first one is in the `carry` flag
+        if another group was just before.  If `more` follow at once, and no pointer moves there, one stays in the flag.
         """
         build, upper = self.build, indices.start >= self.half
         inner = range(indices.start - self.half, indices.stop - self.half) if upper else indices
@@ -140,20 +148,24 @@ class Stream:
         if not self.carries.left:
             passes.reverse()
         (first, addends), (second, others) = passes
-        first.carry = self.carries.take()
+        first.carry = carry or self.carries.take()
         found: list[Virtual] = []
         for index in inner:  # what is subtracted leaves a register as the limb of the sum comes
             found += limbs_of(sums, [index])
             first.run(found[-1:], addends, [index])
         second.carry = self.carries.swap(first.carry)
         second.run(found, others, inner)
+        stays = more and 2 * self.half + self.size <= REACHED
         if indices.stop == 2 * self.half:
-            self.form_top(second.carry)
+            self.form_lent(second.carry)
+        elif stays:
+            self.carries.turn()
         else:
             self.carries.put(second.carry)
         for limb in self.lodged[indices.start : indices.stop]:
             build.mark("own", limb)
         store(build, self.half + indices.start, found)
+        return second.carry if stays else None
 
     def near(self, inner: range, upper: bool) -> None:
         """Let the pointer reach what a group needs: its carries must not be lost on the way."""
@@ -164,28 +176,26 @@ class Stream:
     def high_limb(self, index: int) -> Virtual | None:
         return self.above[index] if index < len(self.above) else None
 
-    def form_top(self, carry: Flag | None) -> None:
-        """What goes into the limbs above, and its sign."""
+    def form_lent(self, carry: Flag | None) -> None:
+        """What the middle has borrowed of the limbs above, less what it carries into them; and its sign."""
         if not self.carries.left:
             self.carries.left = True
             carry = self.carries.swap(carry)
-        assert self.carries.limb
-        self.top = clear(self.build, "top")
-        self.build.emit("adc", self.top, self.zero, takes=carry)
-        borrow = self.build.emit("sub", self.top, self.carries.limb)
-        self.sign = as_mask(self.build, "sign", borrow)
+        self.lent = self.carries.limb
+        assert self.lent
+        self.sign = as_mask(self.build, "sign", self.build.emit("sbc", self.lent, self.zero, takes=carry))
 
     def finish(self) -> list[Virtual]:
-        """What was carried out goes through D', whose limbs are in registers."""
-        rise = Chain(self.build, "rise", self.zero)
+        """That is taken from D', whose limbs are in registers."""
+        less = Chain(self.build, "borrow", self.zero)
         first, count = 3 * self.half, self.size - self.half
         if count > 0:
             near(self.build, "r", first, first + count - 1)
-        assert self.top and self.sign
+        assert self.lent and self.sign
         above = self.above[: max(0, count)]
-        rise.onto(
+        less.onto(
             above,
-            signed(self.top, self.sign),
+            signed(self.lent, self.sign),
             range(len(above)),
             lambda index, limbs: store(self.build, first + index, limbs),
         )
