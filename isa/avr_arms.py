@@ -149,9 +149,7 @@ class Arm(InRegisters):
         more = Chain(build, "more", self.zero)
         more.carry = self.too_much()
         more.onto(self.sum, self.limb_of_high, range(half), lambda index, limbs: self.final(2 * half + index, limbs))
-        self.count(top, more.carry)
-        less = build.emit("sbc", top, self.zero, takes=build.emit("lsr", self.mask), comment="from -1 to 2")
-        self.rise(top, less)
+        self.rise(top, self.lowered(top, self.mask, more.carry))
 
     @abc.abstractmethod
     def correct(self, top: Virtual) -> None:

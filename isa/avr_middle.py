@@ -14,6 +14,7 @@ from sqgen.plan import Plan, Recombine, Run, Step
 
 from .avr_karatsuba import Chain
 from .avr_leaf import Leaf
+from .avr_runs import as_mask
 from .avr_signed import ROOMY, Signed, Site
 from .avr_tape import Waiting
 
@@ -62,7 +63,8 @@ class InRegisters(Signed):
         a, b = ([self.build.limb(limb.name, limb.home) for limb in factor[: self.half]] for factor in (self.a, self.b))
         part = self.site.name
         name = f"L of {part}" if part else "L"
-        return replace(self.site, factors=(a, b), free={}, name=name, kept=True, again=not part, columns=self.columns)
+        low = replace(self.site, factors=(a, b), free={}, name=name, kept=True, again=not part, columns=self.columns)
+        return replace(low, whole=False)
 
     @property
     def columns(self) -> int | None:
@@ -118,12 +120,10 @@ class InRegisters(Signed):
     def too_much(self) -> Flag | None:
         return self.build.emit("asr", self.mask, comment=f"X too much, as X^2 less, if {self.factor} is not negative")
 
-    def complete(self, top: Virtual, of_d: Virtual) -> Flag | None:
+    def complete(self, top: Virtual, of_d: Virtual) -> Virtual:
         """Add e' where d is negative; from the top X^2 goes off if d is negative or e is not."""
-        build = self.build
-        build.emit("or", self.mask, of_d)
-        self.count(top, self.corrected("carry", of_d))
-        return build.emit("sbc", top, self.zero, takes=build.emit("lsr", self.mask), comment="from -1 to 2")
+        self.build.emit("or", self.mask, of_d)
+        return self.lowered(top, self.mask, self.corrected("carry", of_d))
 
     def take_back(self, limb: Virtual) -> None:
         """It is in a register."""
@@ -184,13 +184,13 @@ class InFrame(Signed):
         """Nothing."""
         return None
 
-    def complete(self, top: Virtual, of_d: Virtual) -> Flag | None:
+    def complete(self, top: Virtual, of_d: Virtual) -> Virtual:
         """Subtract e' where d is negative; from the top what has been borrowed."""
         build = self.build
         build.emit("and", self.mask, of_d)
         build.emit("sub", top, self.mask, comment="1 if both are negative")
         carry = self.corrected("borrow", of_d)
-        return build.emit("sbc", top, self.borrowed, takes=carry, comment="from -1 to 2")
+        return as_mask(build, "sign", build.emit("sbc", top, self.borrowed, takes=carry, comment="from -1 to 2"))
 
     def take_back(self, limb: Virtual) -> None:
         """From the frame."""

@@ -49,7 +49,7 @@ class Module:
         for base, pointer in walks.items():
             low, _ = arguments["a" if plan.op == "sqr" and base == "b" else base]
             build.emit("movw", POINTERS[pointer][0], low)
-        self.body(build, plan)
+        self.body(build, plan, whole=True)
         if not cleared(build.ops):
             build.emit("eor", HIGH, HIGH, comment="r1 is zero on return")
         return Code((self.function("", build, plan), *self.in_reach()))
@@ -69,8 +69,9 @@ class Module:
         taken = (*self.reserve, COUNTER) if looped else self.reserve
         return tuple(register for register in pool(self.isa, pointers(plan)) if register not in taken)
 
-    def body(self, build: Builder, plan: Plan) -> Sequence[Virtual]:
-        """The steps of a plan, its pointers set; the highest limbs of the result that are left in registers."""
+    def body(self, build: Builder, plan: Plan, *, whole: bool = False) -> Sequence[Virtual]:
+        """The steps of a plan, which may be the `whole` one, its pointers set; the highest limbs of the result that are
+        left in registers."""
         for base, pointer in pointers(plan).items():
             build.mark("point", pointer, Memory(base, 0))
         parts = list(plan.parts())
@@ -98,7 +99,7 @@ class Module:
                 both.all_steps()
                 return both.highest
             else:
-                site = Site(operands(build, plan), "r", 0, clear(build, "zero"), pointers(plan))
+                site = Site(operands(build, plan), "r", 0, clear(build, "zero"), pointers(plan), whole=whole)
                 (InArms if plan.branches else in_place)(build, plan, site).all_steps()
         elif any(isinstance(step, Recombine) for step in plan.steps):
             level = Level(build, plan, self.registers(plan), self.called, self.given)

@@ -37,7 +37,7 @@ SPARE = 4  # registers left free when the middle begins: fewer moves than where 
 @dataclass(frozen=True)
 class Site:
     """Where a product stands: its factors, the buffer and the column where it begins, and a limb that is zero; the
-    `name` of one that is a part.
+    `name` of one that is a part, or that it is `whole`, and no limb above it counts.
 
     `kept`: the upper half of the product is not stored.  `columns`: so many columns of the buffer are there for limbs
     that wait, if not all of the product's.  `free`: pointer registers that limbs may have as soon as the
@@ -55,6 +55,7 @@ class Site:
     needed: bool = False
     again: bool = False
     columns: int | None = None
+    whole: bool = False
 
 
 class Signed(abc.ABC):
@@ -331,9 +332,23 @@ class Signed(abc.ABC):
         high = self.v[self.half :]
         return high[index] if index < len(high) else None
 
-    def rise(self, top: Virtual, borrow: Flag | None) -> None:
-        """What is carried goes into H', where the borrow says that it is below zero."""
-        sign = as_mask(self.build, "sign", borrow)
+    def lowered(self, top: Virtual, mask: Virtual, carry: Flag | None) -> Virtual:
+        """A carry is added to a number, one is taken from it if the mask is all ones; a mask of its sign.
+
+        That is the same one, two cycles less, where no limb above the product counts: else the proof would have to see
+        that no carry is lost.
+        """
+        build = self.build
+        if self.site.whole:
+            carry = build.emit("adc", top, mask, takes=carry, comment="from -1 to 2")
+            build.emit("adc", mask, self.zero, takes=carry, comment="all ones if below zero")
+            return mask
+        self.count(top, carry)
+        less = build.emit("sbc", top, self.zero, takes=build.emit("lsr", mask), comment="from -1 to 2")
+        return as_mask(build, "sign", less)
+
+    def rise(self, top: Virtual, sign: Virtual) -> None:
+        """What is carried, with a mask of its sign, goes into H'."""
         above = self.v[self.half :][: max(0, self.top - 3 * self.half)]
         Chain(self.build, "rise", self.zero).onto(
             above, signed(top, sign), range(len(above)), lambda index, limbs: self.final(3 * self.half + index, limbs)
@@ -348,8 +363,8 @@ class Signed(abc.ABC):
         """A carry for the lowest limb of the upper half."""
 
     @abc.abstractmethod
-    def complete(self, top: Virtual, of_d: Virtual) -> Flag | None:
-        """Subtract X^2 (d_mask & e') from M, and from the top what e has left for it; the borrow of the top."""
+    def complete(self, top: Virtual, of_d: Virtual) -> Virtual:
+        """Subtract X^2 (d_mask & e') from M, and from the top what e has left for it; a mask of the top's sign."""
 
     def corrected(self, name: str, of_d: Virtual) -> Flag | None:
         """The upper half of the middle to the result, with e' where d is negative; the chain's last carry."""
