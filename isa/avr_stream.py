@@ -18,7 +18,7 @@ from collections.abc import Sequence
 
 from sqgen.code import Builder, Flag, Memory, Virtual
 
-from .avr_karatsuba import Buffer, Chain, Source, limbs_of, near, signed
+from .avr_karatsuba import Buffer, Chain, Source, limbs_of, near
 from .avr_leaf import Leaf, store
 from .avr_runs import as_mask, clear
 from .avr_unrolled import REACHED
@@ -41,13 +41,14 @@ class Carries:
     def take(self) -> Flag | None:
         """The first of the two, none at the beginning."""
         if not self.limb:
-            self.limb = clear(self.build, "carries")
             return None
         return self.build.emit("add", self.limb, self.limb) if self.left else self.build.emit("lsr", self.limb)
 
     def swap(self, carry: Flag | None) -> Flag | None:
-        """The second one for the first."""
-        assert self.limb
+        """The second one for the first; at the beginning there is none, and a mask will do for all that lies there."""
+        if not self.limb:
+            self.limb = as_mask(self.build, "carries", carry)
+            return None
         if self.left:
             return self.build.emit("adc", self.limb, self.limb, takes=carry)
         return self.build.emit("ror", self.limb, takes=carry)
@@ -79,8 +80,7 @@ class Stream:
         self.raised: dict[int, Virtual] = {}  # limbs of B that are not stored, or only where registers are short
         self.lodged: Sequence[Virtual] = ()  # the operand of M
         self.source: Leaf | None = None  # of the limbs of H
-        self.lent: Virtual | None = None  # what the middle takes from the limbs above
-        self.sign: Virtual | None = None  # of that
+        self.carried: Virtual | None = None  # what the middle carries into the limbs above, below zero
         self.above = [build.limb(f"r{c}", Memory("r", c)) for c in range(3 * self.half, 2 * self.half + self.size)]
 
     def low(self, first: int, limbs: Sequence[Virtual]) -> None:
@@ -157,7 +157,7 @@ class Stream:
         second.run(found, others, inner)
         stays = more and 2 * self.half + self.size <= REACHED
         if indices.stop == 2 * self.half:
-            self.form_lent(second.carry)
+            self.form_carried(second.carry)
         elif stays:
             self.carries.turn()
         else:
@@ -176,29 +176,28 @@ class Stream:
     def high_limb(self, index: int) -> Virtual | None:
         return self.above[index] if index < len(self.above) else None
 
-    def form_lent(self, carry: Flag | None) -> None:
-        """What the middle has borrowed of the limbs above, less what it carries into them; and its sign."""
+    def form_carried(self, carry: Flag | None) -> None:
+        """What the middle carries, as a number below zero that is the same in all limbs; what it borrows waits."""
         if not self.carries.left:
             self.carries.left = True
             carry = self.carries.swap(carry)
-        self.lent = self.carries.limb
-        assert self.lent
-        self.sign = as_mask(self.build, "sign", self.build.emit("sbc", self.lent, self.zero, takes=carry))
+        self.carried = as_mask(self.build, "carried", carry)
 
     def finish(self) -> list[Virtual]:
-        """That is taken from D', whose limbs are in registers."""
-        less = Chain(self.build, "borrow", self.zero)
-        first, count = 3 * self.half, self.size - self.half
-        if count > 0:
+        """Both are taken from D', whose limbs are in registers."""
+        first, count = 3 * self.half, max(0, self.size - self.half)
+        above = self.above[:count]
+        if above:
             near(self.build, "r", first, first + count - 1)
-        assert self.lent and self.sign
-        above = self.above[: max(0, count)]
-        less.onto(
-            above,
-            signed(self.lent, self.sign),
-            range(len(above)),
-            lambda index, limbs: store(self.build, first + index, limbs),
-        )
+            assert self.carries.limb
+            less = Chain(self.build, "borrow", self.zero)
+            less.carry = self.build.emit("lsr", self.carries.limb)
+            less.onto(
+                above,
+                lambda index: self.carried,
+                range(count),
+                lambda index, limbs: store(self.build, first + index, limbs),
+            )
         return above
 
     def wait(self) -> None:
