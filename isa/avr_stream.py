@@ -80,7 +80,7 @@ class Stream:
         self.raised: dict[int, Virtual] = {}  # limbs of B that are not stored, or only where registers are short
         self.lodged: Sequence[Virtual] = ()  # the operand of M
         self.source: Leaf | None = None  # of the limbs of H
-        self.carried: Virtual | None = None  # what the middle carries into the limbs above, below zero
+        self.carried: Virtual | None = None  # what the middle carries or borrows at last, as a mask
         self.above = [build.limb(f"r{c}", Memory("r", c)) for c in range(3 * self.half, 2 * self.half + self.size)]
 
     def low(self, first: int, limbs: Sequence[Virtual]) -> None:
@@ -157,7 +157,8 @@ class Stream:
         second.run(found, others, inner)
         stays = more and 2 * self.half + self.size <= REACHED
         if indices.stop == 2 * self.half:
-            self.form_carried(second.carry)
+            self.carries.turn()
+            self.carried = as_mask(build, "carried", second.carry)
         elif stays:
             self.carries.turn()
         else:
@@ -176,23 +177,17 @@ class Stream:
     def high_limb(self, index: int) -> Virtual | None:
         return self.above[index] if index < len(self.above) else None
 
-    def form_carried(self, carry: Flag | None) -> None:
-        """What the middle carries, as a number below zero that is the same in all limbs; what it borrows waits."""
-        if not self.carries.left:
-            self.carries.left = True
-            carry = self.carries.swap(carry)
-        self.carried = as_mask(self.build, "carried", carry)
-
     def finish(self) -> list[Virtual]:
-        """Both are taken from D', whose limbs are in registers."""
+        """What is carried and what is borrowed go into D', whose limbs are in registers: one as a mask for all of them,
+        the other as what the chain begins with."""
         first, count = 3 * self.half, max(0, self.size - self.half)
         above = self.above[:count]
         if above:
             near(self.build, "r", first, first + count - 1)
-            assert self.carries.limb
-            less = Chain(self.build, "borrow", self.zero)
-            less.carry = self.build.emit("lsr", self.carries.limb)
-            less.onto(
+            assert self.carried
+            chain = Chain(self.build, "rise" if self.carries.left else "borrow", self.zero)
+            chain.carry = self.carries.take()
+            chain.onto(
                 above,
                 lambda index: self.carried,
                 range(count),
