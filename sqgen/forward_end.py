@@ -13,7 +13,7 @@ from fractions import Fraction
 from heapq import heappop, heappush
 from types import MappingProxyType
 
-from .forward_numbers import MOST_TERMS, Form, Monomial, Numbers, TooMuch
+from .forward_numbers import MOST_TERMS, Form, Monomial, Numbers, TooMuch, balanced
 
 MOST_CASES = 3  # bits of which both values are looked at
 PAIR = 2  # atoms of a product that a multiplication made
@@ -173,7 +173,7 @@ def written_out(numbers: Numbers, form: Form) -> Form:
 
 def left_over(numbers: Numbers, error: Form, modulus: int) -> Form:
     """What is left of an error that is not shown to be a multiple of the modulus."""
-    while error := {m: factor for m, factor in written_out(numbers, error).items() if factor % modulus}:
+    while error := balanced(written_out(numbers, error), modulus):
         atoms = {atom for monomial in error for atom in monomial}
         carries = sorted(atom for atom in atoms if atom in numbers.cuts and numbers.cuts[atom].rest == atom)
         ways = (_none, _signs, _sums)

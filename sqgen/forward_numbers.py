@@ -270,7 +270,7 @@ class Numbers:
             if least >= 0 and most < size:
                 above = self.over(whole, below, size)
                 return self.value(below, 0, size - 1), self.value(above, low >> bits, high >> bits)
-        below = min((_below(form, size), _balanced(form, size)), key=lambda some: sum(map(abs, some.values())))
+        below = min((_below(form, size), balanced(form, size)), key=lambda some: sum(map(abs, some.values())))
         least, most = self.interval(below)
         if below != form and (most >> bits) - (least >> bits) <= (high >> bits) - (low >> bits):
             found, above_it = self.split(self.value(below, least, most), bits)
@@ -375,7 +375,7 @@ def _below(form: Form, size: int) -> Form:
     return {m: c % size if c > 0 else -(-c % size) for m, c in form.items() if c % size}
 
 
-def _balanced(form: Form, size: int) -> Form:
+def balanced(form: Form, size: int) -> Form:
     """The same with factors as small as can be."""
     half = size // 2
     return {m: (c + half) % size - half for m, c in form.items() if c % size}
