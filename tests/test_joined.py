@@ -112,7 +112,7 @@ def test_carries_in_a_number_that_cancel_do_not_keep_arms_apart(bits: int) -> No
 def test_what_is_changed_in_an_arm_is_refused() -> None:
     """Changes that a run shows to be wrong: the first proof looks at each as if it did not know."""
     code, what = code_of(BITS), contract("mul", BITS // 8)
-    wrong = wrong_ones(code, what, arms(code), 30, seed=4)
+    wrong = wrong_ones(code, what, arms(code), 40, seed=4)
     for change in wrong:
         assert prove(change.apply(code), what, core(), branches=True).fault, change
     assert len(wrong) > 20
