@@ -35,24 +35,26 @@ def joined(before: Machine, cases: Sequence[Machine], *, last: bool) -> Machine 
     each_once = {own: ways(case.regions, since) for case, (own, *_) in zip(cases, arms, strict=True)}
     every = [*dict.fromkeys(itertools.chain.from_iterable(arms))]
     machine.regions = [*before.regions, Region(since, len(first.trace), every, sum(each_once.values()))]
+    unknown = registers(machine, before, cases)
     for case in cases:
         case.numbers.given = before.entered[-1]
     try:
-        return machine if same_numbers(machine, before, cases, last=last) else None
+        return machine if same_numbers(machine, before, cases, unknown, last=last) else None
     finally:
         for case in cases:
             case.numbers.given = 0
 
 
-def same_numbers(machine: Machine, before: Machine, cases: Sequence[Machine], *, last: bool) -> bool:
-    """Let memory and registers hold what they do in all cases; whether there are numbers that differ in their limbs
-    alone."""
+def same_numbers(
+    machine: Machine, before: Machine, cases: Sequence[Machine], unknown: Sequence[int], *, last: bool
+) -> bool:
+    """Let memory, and registers that are `unknown`, hold what they do in all cases; whether there are numbers that
+    differ in their limbs alone."""
     first = cases[0]
     found = {place: common(before, [case.memory[place] for case in cases]) for place in first.memory}
     machine.memory = {place: value for place, value in found.items() if value}
     apart = found.keys() - machine.memory.keys()
-    unknown, size = registers(machine, before, cases), 1 << machine.isa.limb_bits
-    shown = False
+    shown, size = False, 1 << machine.isa.limb_bits
     for spots, inside in tied.numbers(apart, unknown, size, functools.partial(written, first)):
         tries = [spots, inside] if len(inside) < len(spots) else [spots]
         if (last and is_product(machine, before, cases, inside, unknown)) or any(
@@ -144,12 +146,13 @@ def is_new(form: Form, given: int) -> bool:
 
 
 def above(first: Machine, top: Spot, slots: Sequence[int]) -> Iterator[int]:
-    """Registers into which it carries from a place on: what is carried counts once in the next one, as a guess."""
+    """Registers into which it carries from a place on: more than a third of what is carried counts once in the next
+    one, as a guess."""
     size, waiting, form = 1 << first.isa.limb_bits, {slot: written(first, slot) for slot in slots}, written(first, top)
     while waiting:
         carried = {what: -factor // size for what, factor in form.items() if factor % size == 0}.items()
         best = max(waiting, key=lambda slot: len(carried & waiting[slot].items()))
-        if not carried & waiting[best].items():
+        if 3 * len(carried & waiting[best].items()) <= len(carried):
             return
         yield best
         form = waiting.pop(best)

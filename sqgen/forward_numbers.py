@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 Monomial = tuple[int, ...]  # the product of these atoms, ascending; () is the number one
 Form = Mapping[Monomial, int]  # monomial -> factor, none of them zero
-MOST_WORK = 1 << 27  # terms that are added up for one proof: a product of 128 limbs that branches takes five sixths
+MOST_WORK = 3 << 25  # terms that are added up for one proof: a product of 128 limbs that branches takes three quarters
 MOST_TERMS = 1 << 20  # of a form: some 300 MB
 ATOM = 256  # terms added up that take as much as an atom: some 170 MB in all
 MOST_FACTORS = 12  # of a monomial

@@ -66,6 +66,14 @@ def test_what_a_called_function_leaves_is_a_product_to_the_second_proof(bits: in
     assert {at for path in second.paths for at in path} == {at for path in (found.path, *found.others) for at in path}
 
 
+@pytest.mark.parametrize(("bits", "levels"), [(296, "3"), pytest.param(1024, "4", marks=pytest.mark.sweep)])
+def test_neither_more_registers_nor_a_pointer_hide_the_product(bits: int, levels: str) -> None:
+    """At 296 bits more registers differ where H's arms meet than it leaves; at 1024 a pointer is as it was given."""
+    code = compiled("mul", bits // 8, "karatsuba", **{**CALLED, "levels": levels}).image
+    found = prove_forward(code, contract("mul", bits // 8), core(), branches=True)
+    assert (found.why, found.cases) == ("", 4)
+
+
 def test_the_second_proof_refuses_what_is_changed_in_a_called_function() -> None:
     code, what = compiled("mul", 8, "karatsuba", **CALLED).image, contract("mul", 8)
     wrong = wrong_ones(code, what, arms(code, called=True), 8, seed=5)
