@@ -177,4 +177,4 @@ def test_limbs_left_in_registers_are_stored_behind_the_calls_of_m_and_h_and_thos
     ends = (("m", limbs), ("r", 2 * limbs))
     assert behind == [[f"{base}[{at}]" for at in range(end - left, end)] for base, end in ends]
     loaded = {str(op.args[1]) for op in entry.ops[low:] if op.insn == "load"}
-    assert not loaded & {f"r[{at}]" for at in range(limbs - left, limbs)}
+    assert not loaded & {f"{base}[{at}]" for base in ("r", SECOND) for at in range(limbs - left, limbs)}
