@@ -4,10 +4,12 @@ When a function is called for the first time it is walked by itself, knowing not
 that hold an address at this call hold that of a buffer of their own, and the limbs read there are unknown.  If it
 returns, and what it wrote is the product of what it read (`products`), that is so for every call: a *lemma*.
 
-A call may use it if its pointers point somewhere too, and nothing that the function writes, on the stack or beyond its
-pointers, is another place that it uses: for the lemma knows these as different.  Then the call reads, writes and runs
-what the lemma's walk did, moved to where the pointers point; the limbs written are digits of the product of the limbs
-read, and registers hold what they held, pointers moved by as much, limbs of the product, or something unknown.
+A call may use it if its pointers point somewhere too; if nothing that the function writes, on the stack or beyond its
+pointers, is another place that it uses, for the lemma knows these as different; and if registers hold limbs of memory
+where they did at the first call, as far as the function may make use of that (`brought`).  Then the call reads, writes
+and runs what the lemma's walk did, moved to where the pointers point; the limbs written are digits of the product of
+the limbs read, and registers hold what they held, pointers moved by as much, limbs of the product, or something
+unknown.
 
 Where branches on secrets are allowed a function may have several cases, each of which must show the same; if one does
 not, the code is refused.  A function that is called by way of jumps is shown where these lead.
@@ -24,6 +26,7 @@ from math import prod
 from typing import Literal, NamedTuple
 
 from .agreement import Agreement
+from .brought import Brought, holds
 from .bus import Bus
 from .encode import Instr
 from .ending import Wrong, blame, suspected
@@ -78,6 +81,7 @@ class Lemma:
     before: Bus | None  # the devices when it begins
     after: Bus | None  # and at its end
     masked: bool  # whether interrupts are off when it begins
+    brought: Brought  # registers that hold limbs of memory then
 
     def path(self, call: int) -> tuple[int, ...]:
         """The path of the call with this number: they take turns."""
@@ -159,13 +163,15 @@ def lemma(
     first: Instr,
     before: Bus | None,
     *,
+    brought: Brought,
     refuted: Callable[[], bool] | None = None,
 ) -> Lemma | None:
     """What the walk of a function, or one case of it, showed that knew nothing but pointers, `initial` being what
-    registers held then, and `before` what the devices were; None if it does not leave a product.  `refuted` is given
-    where it may branch.  Raises Wrong."""
+    registers held then, limbs of memory where they were `brought`, and `before` what the devices were; None if it does
+    not leave a product.  `refuted` is given where it may branch.  Raises Wrong."""
     assert state.given is not None
     read, written = touched(state, 0)
+    read = sorted({*read, *brought.values()})
     if any(buffer == STACK for buffer, _ in (*read, *written)):
         return None
     before_it = 1 + max((atom for form in initial if isinstance(form, dict) for atom in form), default=ONE)
@@ -184,6 +190,7 @@ def lemma(
                 held[slot] = Held("limb", known[frozenset(value.items())])
     addresses = tuple(moved(state, kept))
     used = {event.place for event in state.events} | {each.buffer for each in addresses}
+    used |= {buffer for buffer, _ in brought.values()}
     return Lemma(
         {name: group for name, group in names.items() if name in used},
         tuple(state.events),
@@ -203,6 +210,7 @@ def lemma(
         before,
         state.bus,
         masked(state.contract.isa, initial),
+        brought,
     )
 
 
@@ -324,6 +332,8 @@ def applied(state: State, known: Lemma, depth: int) -> bool:
     left, right, written, spoiled = (
         [place(*each) for each in some] for some in (known.left, known.right, known.written, known.spoiled)
     )
+    if not all(holds(state, slot, place(*each)) for slot, each in known.brought.items()):
+        return False
     before = forms([state.cell(each) for each in left]), forms([state.cell(each) for each in right])
     if not (all(before) and apart(known, place) and all(writable(state, each) for each in written + spoiled)):
         return False

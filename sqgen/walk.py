@@ -7,11 +7,12 @@ where the walk goes: no secret must reach a branch, or each of its values is a c
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from . import bus, joined, turns
 from .branching import decided
+from .brought import Brought, brought_by
 from .contract import Contract
 from .encode import DecodeError, Instr
 from .ending import Wrong
@@ -326,6 +327,12 @@ class Walk(Hot):
             slots[self.isa.slots[flag]] = ZERO
         state = self.entered(slots, {})
         state.given = {}
+        brought = self.brought(caller, names, target)
+        for slot, place in brought.items():
+            limb = state.cell(place)
+            assert isinstance(limb, dict), "nothing is known of the stack"
+            slots[slot] = limb
+        self.initial = list(slots)
         before = caller.bus.apart() if caller.bus else None
         state.bus = copy.copy(before)
         called(state, 0 if end is None else 1)
@@ -336,7 +343,8 @@ class Walk(Hot):
             for case in self.cases(state, target, MOST_CASES if self.branches else 1, ended):
                 if flag and not self.kept(case, flag):
                     return None
-                shown = lemma(case, names, self.initial, self.instructions.at(target), before, refuted=refuted)
+                first = self.instructions.at(target)
+                shown = lemma(case, names, self.initial, first, before, brought=brought, refuted=refuted)
                 if not shown:
                     return None
                 found.append(shown)
@@ -349,6 +357,13 @@ class Walk(Hot):
             raise
         except Failed:
             return None
+
+    def brought(self, caller: State, names: Mapping[str, tuple[str, ...]], target: int) -> Brought:
+        """What a call brings in registers that is where its pointers point."""
+        size = self.isa.limb_bits // 8
+        where = {name: caller.resolve(caller.joined(group)) for name, group in names.items()}
+        starts = {name: (found[0], found[1] // size) for name, found in where.items() if found}
+        return brought_by(caller, starts, self.instructions, target)
 
     def follow(self, state: State, instr: Instr) -> int | None:
         """A return to an address in a register, perhaps one that it loads: that of the latest call, or the caller's."""

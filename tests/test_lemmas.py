@@ -14,9 +14,10 @@ from handwritten import Foreign, link
 from msp430 import code_of, msp430, of
 from test_products import BROKEN, INNER, OUTER
 
-from sqgen import interpret, lemmas, runs, walk
+from sqgen import brought, interpret, lemmas, runs, walk
 from sqgen.bus import connect
 from sqgen.encode import assemble
+from sqgen.instructions import Instructions
 from sqgen.kernel import Kernel, make
 from sqgen.lemmas import Lemmas
 from sqgen.prove import prove
@@ -57,6 +58,10 @@ EARLY = ALONE.replace(
 STORES = "    std  Z+2, r24\n    std  Z+3, r25\n"
 HIGH = ALONE.replace(STORES, "")  # it leaves the upper half of its product in registers
 STORED = OUTER.replace("rcall mul16", f"rcall mul16\n{STORES}")
+
+LOADS = "    ldd  r20, Y+0\n    ldd  r21, Y+1\n"
+TAKES = ALONE.replace(LOADS, "")  # its caller has loaded the second operand
+BRINGS = OUTER.replace("    rcall mul16", f"{LOADS}    rcall mul16")
 
 
 @pytest.fixture
@@ -100,6 +105,41 @@ def test_no_lemma_of_limbs_in_registers_lets_a_wrong_kernel_pass(old: str, new: 
     kernel = link(text.replace(old, new, 1))
     assert not kernel.prove().proved
     assert runs.counterexample(kernel.image, kernel.contract, core(), kernel.entry) is not None
+
+
+def test_limbs_of_an_operand_may_be_in_registers_already(told: list[bool]) -> None:
+    assert link(TAKES + BRINGS).prove().proved
+    assert told == [True] * 4
+
+
+def test_limbs_that_are_in_registers_may_be_loaded_as_well(told: list[bool]) -> None:
+    again = TAKES.replace("    mul  r19, r20\n", "    ldd  r20, Y+0\n    mul  r19, r20\n")
+    assert again != TAKES
+    assert link(again + BRINGS).prove().proved
+    assert told == [True] * 4
+
+
+@pytest.mark.parametrize("call", range(4))
+@pytest.mark.parametrize(
+    "brought",
+    ["    ldd  r21, Y+0\n    ldd  r20, Y+1\n", "    ldd  r20, Y+0\n", "    ldd  r20, Y+0\n    ld   r21, X\n"],
+    ids=["in the wrong order", "one from before", "one of the other operand"],
+)
+def test_no_lemma_of_limbs_brought_lets_a_wrong_kernel_pass(brought: str, call: int) -> None:
+    before, *rest = BRINGS.split(LOADS)
+    each = [LOADS] * len(rest)
+    each[call] = brought
+    kernel = link(TAKES + before + "".join(loads + part for loads, part in zip(each, rest, strict=True)))
+    assert not kernel.prove().proved
+    assert runs.counterexample(kernel.image, kernel.contract, core(), kernel.entry) is not None
+
+
+def test_what_a_function_takes_is_read_before_it_is_written_on_its_way_to_the_first_jump() -> None:
+    isa = avr()
+    code = "ldd r18, Y+1\n add r18, r3\n mov r4, r5\n add r4, r5\n rjmp .\n add r6, r7\n"
+    image = link(f"; void sqr8(uint8_t *r, const uint8_t *a)\n.global sqr8\nsqr8:\n{code}    ret\n").image
+    read = brought.first_read(Instructions(image, isa), 0)
+    assert {isa.slots[name] for name in ("r3", "r5", "r28", "r29")} == {*read}
 
 
 def test_what_a_function_has_written_above_its_product_is_not_told(told: list[bool]) -> None:
