@@ -8,33 +8,28 @@ What is needed for the last time is popped, M as its limbs are used: so nothing 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from sqgen.allocate import meeting
-from sqgen.code import Builder, Label, Memory, Virtual
+from sqgen.code import Builder, Memory, Virtual
 from sqgen.plan import Block, Difference, Part, Plan, Recombine, Slice
 
-from .avr_address import moves, reserve, stack_pointer_to
+from .avr_address import SCRATCH, moves, reserve, stack_pointer_to
 from .avr_arms import in_arms
+from .avr_difference import difference
 from .avr_karatsuba import Loop, looped_difference
 from .avr_leaf import store
+from .avr_passing import ALL_STORED, Functions, Given, Passing, Taken
 from .avr_recombine import Recombination
 from .avr_registers import HIGH, LOW, POINTERS, pointers
-from .avr_unrolled import LOAD, REACHED, SECOND, STORE, ZERO, Unrolled, difference, most_upper, reached
+from .avr_unrolled import LOAD, REACHED, SECOND, STORE, ZERO, Unrolled, most_upper, reached
 from .avr_writer import looped
 
 
 def whole_turns(step: Recombine, plan: Plan) -> bool:
     """Whether a loop can do the last step of a plan: the limbs of both halves make whole turns."""
     return bool(step.turn) and plan.limbs % (2 * step.turn) == 0
-
-
-class Given(NamedTuple):
-    """The highest limbs of its product that a function leaves in registers: how many, and whether they are `stored`."""
-
-    limbs: int
-    stored: bool
 
 
 def left(plan: Plan, given: Given) -> int | None:
@@ -51,7 +46,6 @@ def left(plan: Plan, given: Given) -> int | None:
 
 FEW = 4  # turns of a loop that are better written out
 LATER = 2  # calls after M's
-ALL_STORED = Given(0, stored=True)
 
 
 def load_pointer(build: Builder, pointer: str, slot: int, first: int) -> None:
@@ -69,20 +63,16 @@ def load_pointer(build: Builder, pointer: str, slot: int, first: int) -> None:
 class Level:
     """The steps of a plan: differences, three calls, and the last one.
 
-    `pool` are the registers for limbs beside the pointers, `called` the function that forms a part, which need not
-    store all of it, and `given`, by its name, what it leaves in registers.  What it has not stored of M and H is stored
-    here; of L it is what the last step needs next.
+    `pool` are the registers for limbs beside the pointers, `functions` those that form the parts, `own` the limbs of an
+    operand that are in registers at the beginning.  What has not been stored of M and H is stored here; of L it is what
+    the last step needs next.
     """
 
     def __init__(
-        self,
-        build: Builder,
-        plan: Plan,
-        pool: Sequence[str],
-        called: Callable[[Plan, bool], Label],
-        given: Mapping[str, Given],
+        self, build: Builder, plan: Plan, pool: Sequence[str], functions: Functions, own: Taken | None
     ) -> None:
-        self.build, self.plan, self.called, self.given = build, plan, called, given
+        self.build, self.plan, self.given, self.own = build, plan, functions.given, own
+        self.passing = Passing(build, plan, functions, own)
         self.pool = list(pool)
         self.walks = pointers(plan)
         (self.last,) = (step for step in plan.steps if isinstance(step, Recombine))
@@ -97,7 +87,10 @@ class Level:
 
     def all_steps(self) -> None:
         """From the pointers in registers to the whole result."""
+        self.passing.accept()
         self.save()
+        if self.own:
+            self.build.mark("release", *SCRATCH)
         if self.plan.limbs % 2:
             self.build.emit("eor", ZERO, ZERO)
         later = True  # a call is still to come after this one
@@ -147,20 +140,30 @@ class Level:
             self.above_m.pop()
 
     def difference(self, step: Difference) -> None:
-        """|low - high| of an operand; Y walks over each in turn."""
-        build, pointer = self.build, self.walks[step.left.name]
+        """|low - high| of an operand, or |high - low| if this function takes limbs of an upper half, which become that;
+        Y walks over each in turn."""
+        build, pointer, passing = self.build, self.walks[step.left.name], self.passing
+        last = step is passing.last_difference
         if pointer != "Y":
             build.emit("movw", POINTERS["Y"][0], POINTERS[pointer][0])
             build.mark("point", "Y", Memory(step.left.name, 0))
             self.lend(pointer)
         in_r1 = not self.sign and not self.plan.limbs % 2  # which no loop leaves to a sign
         sign: Virtual | str = HIGH if in_r1 else build.limb("borrow")
+        if not in_r1 and not self.sign and passing.taken(passing.middle):
+            sign = SCRATCH[1]  # where no function takes a limb
+            build.mark("retake", sign)
         if self.turn and step.into.count > FEW * self.turn:
             sign = looped_difference(self.loop({"Y": step.left.name, "Z": "r"}), step)
         else:
-            difference(build, step, len(self.pool) - (not in_r1) - isinstance(self.sign, Virtual), sign)
+            free = len(self.pool) - (not in_r1) - bool(self.sign and self.sign != HIGH)
+            halves = replace(step, left=step.right, right=step.left) if self.own else step
+            found = difference(build, halves, free, sign, there=passing.there, places=passing.places(step))
+            passing.there = found if last else {}
         if self.sign:
             build.emit("eor", sign, self.sign, comment="all ones if M is to be added")
+        if last and SCRATCH[1] in (sign, self.sign):
+            build.mark("release", SCRATCH[1])
         self.sign = sign
 
     def lend(self, pointer: str) -> None:
@@ -180,35 +183,37 @@ class Level:
 
     def call_middle(self, step: Part) -> None:
         """M, from the differences in the result, where Z points."""
-        build, wanted = self.build, pointers(step.plan)
+        build, wanted, arrived = self.build, pointers(step.plan), self.passing.of_middle()
         build.mark("walk", Memory("r", 0))
         if "sign" in self.above_m:
             assert self.sign
             build.raw(stack_pointer_to("Y"))
             build.emit("std_y", self.sign, self.slot("sign"))
-        operands = {
-            wanted[base]: where.first for base, where in (("a", step.left), ("b", step.right)) if base in wanted
-        }
+        operands = {wanted[base]: where.first for base, where in self.passing.factors().items() if base in wanted}
         for pointer in sorted(operands, key=lambda pointer: pointer == "Z"):  # Z is the way to the others: last
             if pointer != "Z":
                 build.emit("movw", POINTERS[pointer][0], POINTERS["Z"][0])
             build.raw(moves(pointer, operands[pointer]))
         build.raw(stack_pointer_to(wanted["r"]))
         build.raw(moves(wanted["r"], len(self.above_m) + 1))
-        self.call(step)
+        self.call(step, arrived)
 
     def call_second(self, step: Part) -> None:
         """H.  The result's pointer is popped if the parts leave it where it can be used again."""
         build, wanted = self.build, pointers(step.plan)
         slices = {wanted[base]: where for base, where in (("a", step.left), ("b", step.right)) if base in wanted}
+        if not self.kept:
+            slices[wanted["r"]] = step.into
+        build.raw(stack_pointer_to("Y"))
+        fetched: list[Virtual] = []
+        if self.passing.by_x(step):
+            self.load_pointers({"X": slices.pop("X")})
+            fetched = self.passing.fetched(step, "Z")
+        self.load_pointers(slices)
         if self.kept:
             self.pop(wanted["r"])
             build.raw(moves(wanted["r"], step.into.first))
-        else:
-            slices[wanted["r"]] = step.into
-        build.raw(stack_pointer_to("Y"))
-        self.load_pointers(slices)
-        self.call(step)
+        self.call(step, fetched or self.passing.fetched(step))
 
     def call_third(self, step: Part) -> None:
         """L.  The operands' pointers are popped."""
@@ -219,18 +224,22 @@ class Level:
             build.raw(stack_pointer_to("Y"))
             self.load_pointers({wanted["r"]: step.into})
         slices = {"a": step.left, "b": step.right}
+        fetched: list[Virtual] = []
         for base in reversed([base for base in self.walks if base in slices]):
             self.pop(wanted[base])
             build.raw(moves(wanted[base], slices[base].first))
+            if wanted[base] == "X" and self.passing.by_x(step):
+                fetched = self.passing.fetched(step, "Y")
+        fetched = fetched or self.passing.fetched(step)
         if reached(self.last.half) and not self.turn:
             self.lend("Y")
-        self.upper = self.call(step, last=True)
+        self.upper = self.call(step, fetched, last=True)
 
-    def call(self, step: Part, *, last: bool = False) -> dict[int, Virtual]:
+    def call(self, step: Part, arrived: Sequence[Virtual], *, last: bool = False) -> dict[int, Virtual]:
         """Form a part.  What its function has not stored is stored here, but for limbs of the `last` one that stay in
         registers: these, by their indices in its upper half."""
         build, pointer = self.build, pointers(step.plan)["r"]
-        label = self.called(step.plan, self.last.turn > 0)  # as all levels of a kernel have it, which may share parts
+        label = self.passing.label(step)
         if self.turn:
             build.mark("rcall", label)
             return {}
@@ -239,7 +248,7 @@ class Level:
         others = [register for each in POINTERS if each != pointer for register in POINTERS[each]]
         build.mark("release", *others)  # where limbs may be left, but not in the pointer that is needed next
         taken = self.take(pointer)
-        build.mark("rcall", label, *limbs, writes=limbs)
+        build.mark("rcall", label, *arrived, *limbs, reads=arrived, writes=limbs)
         first = len(limbs) - (self.staying(given) if last else 0)  # of those that stay
         end = left(step.plan, Given(len(limbs) - first, stored=given.stored or first == len(limbs)))
         if not given.stored:

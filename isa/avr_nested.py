@@ -18,13 +18,14 @@ from sqgen.code import Builder, Flag, Memory, Virtual
 from sqgen.errors import UserError
 from sqgen.plan import Block, Difference, Part, Plan, Recombine, Slice, Step
 
-from .avr_address import reserve, stack_pointer_to
+from .avr_address import SCRATCH, reserve, stack_pointer_to
 from .avr_ahead import Ahead
 from .avr_arms import InArms, in_arms
 from .avr_karatsuba import Chain, negate
 from .avr_leaf import operands
 from .avr_level import load_pointer
 from .avr_middle import in_place
+from .avr_passing import Taken, accept
 from .avr_registers import LOW, POINTERS
 from .avr_runs import as_mask, clear, mask_of_flag, side_by_side
 from .avr_signed import Signed, Site
@@ -36,20 +37,35 @@ ON_Y, ON_X, ABOVE = 1, 3, 5  # bytes from the stack pointer to where they are an
 FEW = 10  # limbs of a half, at most, whose products have the sums of their upper halves in registers
 
 
-def nested(build: Builder, plan: Plan, registers: int) -> Nested:
-    """What forms the plan's product, with so many `registers` for limbs beside the pointers.  Raises UserError: more
-    limbs than a pointer reaches."""
+def first_of(plan: Plan) -> str:
+    """The operand whose difference is formed first."""
+    return kind(plan).first
+
+
+def kind(plan: Plan) -> type[Nested]:
+    """By the limbs of a half."""
+    (last,) = (step for step in plan.steps if isinstance(step, Recombine))
+    return InResult if last.half <= FEW else OnStack
+
+
+def nested(build: Builder, plan: Plan, registers: int, taken: Taken | None) -> Nested:
+    """What forms the plan's product, with so many `registers` for limbs beside the pointers, and limbs `taken` there.
+    Raises UserError: more limbs than a pointer reaches."""
     (last,) = (step for step in plan.steps if isinstance(step, Recombine))
     if not reached(last.half):
         raise UserError(f"two levels in one piece have up to {REACHED // 2} limbs, not {plan.limbs}; take more levels")
-    return (InResult if last.half <= FEW else OnStack)(build, plan, registers, last.half)
+    return kind(plan)(build, plan, registers, last.half, taken)
 
 
 class Nested(abc.ABC):
     """Forms the plan's product; what is not said here is where M, its sign and the pointers of the operands wait."""
 
-    def __init__(self, build: Builder, plan: Plan, registers: int, half: int) -> None:
-        self.build, self.plan, self.registers, self.half = build, plan, registers, half
+    first = "a"  # the operand whose difference is formed first
+    upper_stays = False  # whether it is limbs of the upper half that become the difference, where some are taken
+
+    def __init__(self, build: Builder, plan: Plan, registers: int, half: int, taken: Taken | None) -> None:
+        self.build, self.plan, self.registers, self.half, self.taken = build, plan, registers, half, taken
+        self.there: dict[int, Virtual] = {}  # limbs that are in registers from the beginning, by index
         a, b = operands(build, plan)
         self.vectors = {"a": a, "b": b}
         self.mask: Virtual | None = None  # the sign of the differences
@@ -58,7 +74,11 @@ class Nested(abc.ABC):
 
     def all_steps(self) -> None:
         """Step by step."""
+        if self.taken:
+            self.accept(self.taken)
         self.begin()
+        if self.taken:
+            self.build.mark("release", *SCRATCH)
         self.zero = clear(self.build, "zero")
         for step in self.steps():
             match step:
@@ -79,21 +99,40 @@ class Nested(abc.ABC):
     def begin(self) -> None:
         """The pointers of the operands are put aside."""
 
+    def accept(self, taken: Taken) -> None:
+        """Limbs of the operand whose difference is formed first, one half of which becomes that."""
+        first = self.half if self.upper_stays else 0
+        becoming = dict(enumerate(self.limbs(Slice(taken.base, first, self.half)), first))
+        self.there = {index: becoming.get(index) or self.build.limb(f"{taken.base}{index}") for index in taken.limbs}
+        accept(self.build, list(self.there.values()))
+
     def difference(self, step: Difference) -> None:
-        """|low - high| of an operand."""
-        build, base = self.build, step.left.name
-        limbs = self.limbs(step.into)
+        """|low - high| of an operand, or |high - low| where limbs of the upper half are taken, which become that."""
+        build, base, new = self.build, step.left.name, self.limbs(step.into)
+        left, right = (step.right, step.left) if self.taken and self.upper_stays else (step.left, step.right)
+        there = self.there if base == self.first else {}
+        limbs = [there.get(name, limb) for name, limb in enumerate(new, left.first)]
         borrow = Chain(build, "borrow", self.zero)
 
-        def subtrahend(index: int) -> str | None:
-            if index >= step.right.count:
+        def subtrahend(index: int) -> Virtual | str | None:
+            if index >= right.count:
                 return None
-            build.memory("load", LOW, Memory(base, step.right.first + index))
+            if right.first + index in there:
+                return there[right.first + index]
+            build.memory("load", LOW, Memory(base, right.first + index))
             return LOW
 
-        for limb, index in zip(limbs, range(step.left.count), strict=True):
-            build.memory("load", limb, Memory(base, step.left.first + index))
+        def minuend(index: int) -> None:
+            if index >= left.count:
+                build.emit("eor", limbs[index], limbs[index], fresh=True)
+            elif left.first + index not in there:
+                build.memory("load", limbs[index], Memory(base, left.first + index))
+
+        for index in range(0 if there else len(limbs)):
+            minuend(index)
         for index, limb in enumerate(limbs):
+            if there:  # each limb of the other half leaves a register
+                minuend(index)
             borrow.run([limb], subtrahend, [index])
         mask = as_mask(build, "sign", borrow.carry)
         negate(build, limbs, mask, Chain(build, "borrow", self.zero), range(len(limbs)))
@@ -196,6 +235,9 @@ class Nested(abc.ABC):
 class OnStack(Nested):
     """M, its sign and the pointers are in a frame on the stack; the inner difference of a's is formed ahead of M's
     products."""
+
+    first = "b"
+    upper_stays = True
 
     def steps(self) -> Sequence[Step]:
         """The difference of a after that of b: so it is in registers where M begins."""

@@ -20,14 +20,16 @@ from .avr_address import stack_pointer_to
 from .avr_arms import InArms
 from .avr_karatsuba import COUNTER, Buffer, Source, limbs_of, resident_difference
 from .avr_leaf import Leaf, operands, store
-from .avr_level import ALL_STORED, Given, Level, left, load_pointer
+from .avr_level import Level, left, load_pointer
 from .avr_middle import in_place
-from .avr_nested import FRAME, nested
+from .avr_nested import FRAME, first_of, nested
 from .avr_padded import Padded
+from .avr_passing import ALL_STORED, Functions, Given, Taken
 from .avr_registers import HIGH, POINTERS, pointers, pointers_behind, pool
 from .avr_runs import clear
 from .avr_signed import Site
 from .avr_stream import Stream
+from .avr_taken import taking, wanted
 from .avr_writer import looped
 
 FAR = 300  # products after which a call no longer reaches what stands behind them
@@ -41,6 +43,8 @@ class Module:
         self.functions: list[Function] = []
         self.names: dict[tuple[object, ...], Label] = {}
         self.given: dict[str, Given] = {}  # what a function leaves in registers
+        self.taken: dict[str, Taken] = {}  # what it takes there
+        self.passing = Functions(self.called, self.given, self.taken)
 
     def code(self, plan: Plan) -> Code:
         """Entry: pointers from the argument registers; at the end r1 is zero."""
@@ -69,9 +73,9 @@ class Module:
         taken = (*self.reserve, COUNTER) if looped else self.reserve
         return tuple(register for register in pool(self.isa, pointers(plan)) if register not in taken)
 
-    def body(self, build: Builder, plan: Plan, *, whole: bool = False) -> Sequence[Virtual]:
-        """The steps of a plan, which may be the `whole` one, its pointers set; the highest limbs of the result that are
-        left in registers."""
+    def body(self, build: Builder, plan: Plan, *, whole: bool = False, taken: Taken | None = None) -> Sequence[Virtual]:
+        """The steps of a plan, which may be the `whole` one, its pointers set, and limbs that are `taken` in registers;
+        the highest limbs of the result that are left there."""
         for base, pointer in pointers(plan).items():
             build.mark("point", pointer, Memory(base, 0))
         parts = list(plan.parts())
@@ -95,14 +99,14 @@ class Module:
                     )
                 return InPlace(self, build, plan).all_steps()
             elif any(any(part.plan.parts()) for part in parts if part.into.name == FRAME):
-                both = nested(build, plan, len(self.registers(plan)))
+                both = nested(build, plan, len(self.registers(plan)), taken)
                 both.all_steps()
                 return both.highest
             else:
                 site = Site(operands(build, plan), "r", 0, clear(build, "zero"), pointers(plan), whole=whole)
                 (InArms if plan.branches else in_place)(build, plan, site).all_steps()
         elif any(isinstance(step, Recombine) for step in plan.steps):
-            level = Level(build, plan, self.registers(plan), self.called, self.given)
+            level = Level(build, plan, self.registers(plan), self.passing, taken)
             level.all_steps()
             return level.highest
         else:
@@ -125,9 +129,10 @@ class Module:
         return Function(label.name, tuple(avr_rows.called(plan, self.isa, self.reserve)), ())
 
     def written(self, plan: Plan, label: Label, stored: bool) -> Function:
-        """A function that is written out."""
+        """A function that is written out; what it takes in registers each of its callers has to have there."""
         build = Builder(self.isa)
-        limbs = self.body(build, plan)
+        taken = None if stored else wanted(plan, self.registers(plan), first_of)
+        limbs = self.body(build, plan, taken=taken)
         given = self.given[label.name] = Given(len(limbs), stored or not limbs)
         if not given.stored:  # they stay where they are instead, whichever way the code goes
             places = {op.args[0]: op.args for op in build.ops if op.insn == "store"}  # where each is stored last
@@ -140,7 +145,12 @@ class Module:
         if limbs:
             build.mark("give", *limbs, reads=limbs)
         build.emit("ret")
-        return self.function(label.name, build, plan)
+        function = self.function(label.name, build, plan)
+        if not stored and all_in_place(plan):
+            function, taken = taking(function)
+        if taken:
+            self.taken[label.name] = taken
+        return function
 
     def shared(self, plan: Plan, kept: Sequence[str]) -> Label:
         """The function on registers that forms a part's product; it does not touch the pointers `kept`."""
@@ -157,6 +167,12 @@ class Module:
             registers = pool(self.isa, {pointer: pointer for pointer in kept})
             self.functions.append(Function(self.names[key].name, tuple(build.ops), registers))
         return self.names[key]
+
+
+def all_in_place(plan: Plan) -> bool:
+    """Whether a plan's function is that of a square in one piece, which calls none that has all registers."""
+    parts = list(plan.parts())
+    return plan.op == "sqr" and bool(parts) and not any(part.called or part.shared for part in parts)
 
 
 def cleared(ops: Sequence[Op]) -> bool:
@@ -180,8 +196,8 @@ class InPlace:
     def all_steps(self) -> list[Virtual]:
         """Step by step; the highest limbs of the result, which are in registers too."""
         highest: list[Virtual] = []
-        self.build.mark("enter")
         self.vectors["a"], _ = operands(self.build, self.plan)
+        self.build.mark("enter")
         shared = any(part.shared for part in self.plan.parts())  # a call leaves no register as it is
         self.zero = self.build.limb("zero") if shared else clear(self.build, "zero")
         self.stream = Stream(self.build, (self.last.half, self.plan.limbs - self.last.half), self.zero)

@@ -1,11 +1,12 @@
-"""Karatsuba's steps around called products on AVR, written out: differences of halves, and L + H - M in the middle.
+"""Karatsuba's last step around called products on AVR, written out: L + H - M in the middle.
 
 With X = 2^(limb bits * half), L = (B:A), H = (D:C) and W = B + C, the result is
 
     A + X (A + W - M_lo) + X^2 (W + D - M_hi) + X^3 D
 
-For each limb of a half, 34 cycles with the difference's 9: four loads and two of M, which POP takes from the stack and
-so frees it; three stores; and seven additions, those of W, A, M_lo, D, M_hi, and of carries to W and D.
+For each limb of a half, 25 cycles, and 9 more of the difference (`avr_difference`): four loads and two of M, which POP
+takes from the stack and so frees it; three stores; and seven additions, those of W, A, M_lo, D, M_hi, and of carries to
+W and D.
 
 As many limbs of W as possible stay in registers, the upper ones; the others wait where C was and cost 4 cycles more.
 The chains that add A and subtract M_lo take turns on small groups of limbs (`avr_tape`).  In r0 is what is added to a
@@ -21,7 +22,6 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from sqgen.code import Builder, Flag, Memory, Virtual
-from sqgen.plan import Difference
 
 from .avr_karatsuba import near, next_of_m
 from .avr_leaf import store
@@ -36,7 +36,7 @@ SUM, MORE, LESS = 0, 1, 2  # chains: B + C and later W's carry, what else is add
 ASIDE = 6  # cycles that a limb of W and of D cost more where they find no register
 LOAD = STORE = 2  # cycles
 TURN = {True: 1, False: 3}  # of chains that take turns, for each group, by whether one pointer reaches B and C
-GROUP = {True: 4, False: 14}  # of a group more with limbs that are put aside
+GROUP = {True: 4, False: 11}  # of a group more with limbs that are put aside
 
 ADD, SUBTRACT = ("add", "adc"), ("sub", "sbc")
 
@@ -97,54 +97,6 @@ def most_upper(halves: tuple[int, int], registers: int, there: int, *, masked: b
     free, aside, _ = budget(halves, registers, masked=masked)
     more = GROUP[2 * halves[0] <= REACHED]
     return max(range(min(there, free - 1) + 1), key=lambda count: saved * count + more * (-aside // (free - count)))
-
-
-def difference(build: Builder, step: Difference, registers: int, mask: Virtual | str) -> None:
-    """|low - high| of an operand's halves, stored where the step says; its sign as a `mask`.
-
-    The upper limbs stay in registers until the sign is known; those that find none are stored, and loaded again.
-    Between two groups the borrow waits in the mask, if a pointer may have to move there.
-    """
-    low, high, into, half = step.left, step.right, step.into, step.into.count
-    first, moves = max(0, half - registers), 2 * half > REACHED
-    waiting: list[Virtual] = []
-    carry: Flag | None = None
-
-    def subtrahend(index: int) -> Virtual | str:
-        return load(build, LOW, high.name, high.first + index) if index < high.count else ZERO
-
-    for group in [*groups(range(first), registers), range(first, half)]:
-        if half + len(group) > REACHED:
-            near(build, low.name, low.first + group[0], low.first + group[-1])
-        limbs = [build.limb(f"{low.name}{low.first + index}") for index in group]
-        for limb, index in zip(limbs, group, strict=True):
-            load(build, limb, low.name, low.first + index)
-        there = [index for index in group if index < high.count]
-        if there:
-            near(build, high.name, high.first + there[0], high.first + there[-1])
-        if moves and group[0]:
-            carry = build.emit("lsr", mask)
-        carry = Chain(SUBTRACT, subtrahend).run(build, limbs, group, carry)
-        if moves or group[-1] == half - 1:
-            build.emit("sbc", mask, mask, takes=carry, fresh=True)
-        if group[-1] < half - 1:
-            store(build, into.first + group[0], limbs)
-        else:
-            waiting = limbs
-    negate(build, mask, into.first, first, waiting)
-
-
-def negate(build: Builder, mask: Virtual | str, column: int, stored: int, limbs: Sequence[Virtual]) -> None:
-    """Negate a number if the mask is all ones: so many `stored` limbs at `column`, and others that are to be."""
-    carry: Flag | None = None
-    near(build, "r", column, column + stored + len(limbs) - 1)
-    lower: list[Virtual | str] = [LOW] * stored
-    for index, limb in enumerate([*lower, *limbs]):
-        if index < stored:
-            load(build, limb, "r", column + index)
-        build.emit("eor", limb, mask)
-        carry = build.emit("sbc" if carry else "sub", limb, mask, takes=carry)
-        build.memory("store", limb, Memory("r", column + index))
 
 
 def reached(half: int) -> bool:
@@ -229,12 +181,12 @@ class Unrolled:
         """Limbs of W that are stored where C was, and become A + W - M_lo at once."""
         limbs = self.form_w(group)
         store(self.build, 2 * self.half + group[0], limbs[: max(0, 2 * self.rest - group[0])], self.far)
-        if not self.short:
+        together = self.short or self.together(group)
+        lowest = self.low if together else SECOND
+        if not together:
             self.put_away()
             near(self.build, SECOND, group[0], group[-1])
-        self.turns(
-            {MORE: lambda index: load(self.build, LOW, self.second, index), LESS: self.lower_limb_of_m}, limbs, group
-        )
+        self.turns({MORE: lambda index: load(self.build, LOW, lowest, index), LESS: self.lower_limb_of_m}, limbs, group)
         store(self.build, self.half + group[0], limbs, self.low)
 
     def lower_waiting(self, indices: Sequence[int]) -> None:
@@ -255,13 +207,17 @@ class Unrolled:
             self.turns({MORE: lambda index: self.waiting[index - self.aside], LESS: self.lower_limb_of_m}, limbs, group)
             store(build, self.half + group[0], limbs, self.low)
 
+    def together(self, indices: Sequence[int]) -> bool:
+        """Whether one pointer reaches limbs of A and of B."""
+        return self.half + len(indices) <= REACHED
+
     def form_w(self, indices: Sequence[int]) -> list[Virtual]:
         """B + C."""
         build, half = self.build, self.half
         there = [index for index in indices if index < 2 * self.rest]
         if not self.short:
             self.put_away()
-            near(build, "r", half + indices[0], half + indices[-1])
+            near(build, "r", indices[0] + (0 if self.together(indices) else half), half + indices[-1])
             if there:
                 near(build, SECOND, 2 * half + there[0], 2 * half + there[-1])
         limbs = [self.upper.get(index) or build.limb(f"w{index}") for index in indices]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import itertools
+from collections.abc import Sequence
 
 import pytest
 from conftest import avr, kernel
@@ -11,7 +12,7 @@ from sqgen.isa.avr_unrolled import SECOND
 from test_parts import CALLED, INLINE, NESTED, code, given, names
 
 from sqgen import methods
-from sqgen.code import Builder, Memory, Virtual
+from sqgen.code import Arg, Builder, Memory, Op, Virtual
 from sqgen.plan import Strip, cells
 
 tape_module = importlib.import_module("sqgen.isa.avr_tape")
@@ -178,3 +179,40 @@ def test_limbs_left_in_registers_are_stored_behind_the_calls_of_m_and_h_and_thos
     assert behind == [[f"{base}[{at}]" for at in range(end - left, end)] for base, end in ends]
     loaded = {str(op.args[1]) for op in entry.ops[low:] if op.insn == "load"}
     assert not loaded & {f"{base}[{at}]" for base in ("r", SECOND) for at in range(limbs - left, limbs)}
+
+
+@pytest.mark.parametrize(
+    ("op", "method", "bits", "parameters"),
+    [
+        ("sqr", "karatsuba-squaring", 384, "leaf=streamed-karatsuba levels=1 parts=calls recombine=unrolled"),
+        ("mul", "karatsuba", 320, "levels=3 parts=nested recombine=unrolled"),
+        ("mul", "karatsuba", 384, "levels=3 parts=nested recombine=unrolled"),
+        ("mul", "karatsuba", 400, "levels=3 parts=nested recombine=unrolled"),
+    ],
+)
+def test_a_function_takes_limbs_of_the_difference_before_it_where_they_are(
+    op: str, method: str, bits: int, parameters: str
+) -> None:
+    """They are loaded for H and L alone, and not by the function before it has used them."""
+    made = code((op, method, bits, parameters))
+    entry, inner = made.code.functions
+    (at,) = (at for at, each in enumerate(inner.ops) if each.insn == "accept")
+    taken = inner.ops[at].writes
+    middle, high, low = (at for at, each in enumerate(entry.ops) if each.insn == "rcall")
+    assert all(set(taken_by(entry.ops[call])) <= loaded(entry.ops[:call], len(taken)) for call in (high, low))
+    assert not set(taken_by(entry.ops[middle])) & loaded(entry.ops[:middle], len(taken))
+    seen: set[Virtual] = set()
+    for each in inner.ops[at + 1 :]:
+        assert each.insn != "load" or each.args[0] not in set(taken) - seen
+        seen.update(each.reads)
+    assert set(taken) <= seen
+
+
+def taken_by(call: Op) -> tuple[Virtual, ...]:
+    """The limbs that a called function takes."""
+    return call.reads
+
+
+def loaded(ops: Sequence[Op], last: int) -> set[Arg]:
+    """What the last ones of so many loads have loaded."""
+    return {op.args[0] for op in [op for op in ops if op.insn == "load"][-last:]}
