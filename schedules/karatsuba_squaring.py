@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sqgen.errors import UserError
-from sqgen.methods import Parameter, Values
+from sqgen.methods import REGISTERS, Parameter, Values
 from sqgen.plan import Block, Difference, Part, Plan, Recombine, Slice, Step
 
 from .karatsuba import enough, rolled
@@ -47,6 +47,7 @@ PARAMETERS = (
     Parameter("recombine", "the last step of a level that calls", rolled, choices=("unrolled", "looped")),
     Parameter("turn", "limbs done in one turn of a loop", lambda n: "8"),
     Parameter("split", "limbs of the low part at the outermost level, at least half", lambda n: str(n - n // 2)),
+    REGISTERS,
 )
 
 IN_ONE = {"calls": 0, "inline": 1, "nested": 2, "shared": 1}  # innermost levels that are in place
@@ -197,5 +198,6 @@ def plan(n: int, levels: int, values: Values) -> Plan:
         in_one = {"ends": str(max(1, 2 * n - 2)), "orders": "i", "stages": str(2 * n)}  # what registers hold whole
         whole = values.word("parts") == "shared" and values.word("leaf") == "sweeps"
         return values.leaf("sqr", n, in_one if whole else {})
-    text = tuple((key, str(levels) if key == "levels" else values.text(key)) for key in values.names())
+    names = (name for name in values.names() if name != REGISTERS.name)  # they are looked for in the whole
+    text = tuple((name, str(levels) if name == "levels" else values.text(name)) for name in names)
     return Plan("sqr", n, "karatsuba-squaring", text, tuple(level(n, n - n // 2, levels, values)))

@@ -22,7 +22,7 @@ LONG = 15  # limbs from which on it is worth a parameter: below that, looking ev
 WEIGHTS = ("2", "1.2", "3", "1.5")
 WIDTHS = (2, 3, 4, 6, 7, 8, 10, 12, 14, 16, 20)
 ARMS = range(25, 33)  # limbs of code in one piece that is to be made in a second with its arms as well
-LONGEST = 64  # limbs above which a kernel is to be made in two seconds
+LONGEST = 64  # limbs above which a product is to be made in two seconds
 NARROW = 4  # width for which there is time in both
 Job = tuple[str, str, str, int]  # instruction set, method, operation, limbs
 
@@ -53,7 +53,7 @@ def best(job: Job, bare: tune.Given) -> tune.Found:
     """The fewest cycles of the body, and the parameters with the way that gives them; without one where looking
     everywhere gives fewer, for then no one way is good for all functions, and there is time for that."""
     name, method, op, limbs = job
-    quick = limbs > LONGEST or (SIGNS in bare and limbs in ARMS)
+    quick = (limbs > LONGEST and op == "mul") or (SIGNS in bare and limbs in ARMS)
     by_way = [{**bare, REGISTERS.name: way} for way in ways(NARROW if quick else WIDTHS[-1])]
     tried = by_way if quick else [*by_way, bare]
     found = [(tune.body(tables.isa(name), op, limbs, method, given), given) for given in tried]

@@ -122,6 +122,7 @@ def test_beyond_512_bits_beams_are_narrow_lest_a_kernel_takes_more_than_two_seco
     monkeypatch.setattr(tune, "row", lambda which, op, limbs, method, given: given)
     assert hints.better(("avr", "karatsuba", "mul", 64), {}) == {answers.BRANCHING: "branched"}
     assert hints.better(("avr", "karatsuba", "mul", 65), {})[REGISTERS.name] == "2,4"
+    assert hints.better(("avr", "karatsuba-squaring", "sqr", 96), {}) == {}  # looked for everywhere
 
 
 def test_where_code_cannot_branch_no_way_is_kept_for_that(monkeypatch: pytest.MonkeyPatch) -> None:
