@@ -48,7 +48,8 @@ def holds(state: State, slot: int, place: Place) -> bool:
 
 
 def first_read(instructions: Instructions, at: int) -> list[int]:
-    """The slots that code reads before it writes them, up to its first jump, branch, call or return."""
+    """The slots that code reads before it writes them, up to its first jump, branch, call or return; and not to push
+    them, as what a function has to keep is pushed."""
     touched = Touched()
     while True:
         try:
@@ -57,6 +58,7 @@ def first_read(instructions: Instructions, at: int) -> list[int]:
             return sorted(touched.read_first)
         if instr.insn.control:
             return sorted(touched.read_first)
+        touched.pushing = bool(instr.insn.frame)
         instr.meaning(instructions.isa).run(touched)
         at += instr.insn.size
 
@@ -65,11 +67,12 @@ class Touched:
     """A domain of `Meaning.run` in which nothing has a value, and what is read and written is noted."""
 
     def __init__(self) -> None:
+        self.pushing = False
         self.read_first: set[int] = set()
         self.written: set[int] = set()
 
     def read(self, slot: int) -> None:
-        if slot not in self.written:
+        if slot not in self.written and not self.pushing:
             self.read_first.add(slot)
 
     def write(self, slot: int, value: Any) -> None:

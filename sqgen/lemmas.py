@@ -171,11 +171,12 @@ def lemma(
     not leave a product.  `refuted` is given where it may branch.  Raises Wrong."""
     assert state.given is not None
     read, written = touched(state, 0)
-    read = sorted({*read, *brought.values()})
     if any(buffer == STACK for buffer, _ in (*read, *written)):
         return None
     before_it = 1 + max((atom for form in initial if isinstance(form, dict) for atom in form), default=ONE)
-    shown = product_of(state, read, written, before_it, refuted)
+    whole = sorted({*read, *brought.values()})  # or some was brought by chance
+    tried = (whole, read) if whole != read else (read,)
+    shown = next(filter(None, (product_of(state, each, written, before_it, refuted) for each in tried)), None)
     if not shown:
         return None
     factors, result, places = shown

@@ -136,7 +136,7 @@ def test_no_lemma_of_limbs_brought_lets_a_wrong_kernel_pass(brought: str, call: 
 
 def test_what_a_function_takes_is_read_before_it_is_written_on_its_way_to_the_first_jump() -> None:
     isa = avr()
-    code = "ldd r18, Y+1\n add r18, r3\n mov r4, r5\n add r4, r5\n rjmp .\n add r6, r7\n"
+    code = "push r8\n ldd r18, Y+1\n add r18, r3\n mov r4, r5\n add r4, r5\n pop r8\n rjmp .\n add r6, r7\n"
     image = link(f"; void sqr8(uint8_t *r, const uint8_t *a)\n.global sqr8\nsqr8:\n{code}    ret\n").image
     read = brought.first_read(Instructions(image, isa), 0)
     assert {isa.slots[name] for name in ("r3", "r5", "r28", "r29")} == {*read}
