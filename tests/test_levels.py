@@ -199,18 +199,13 @@ def test_a_function_takes_limbs_of_the_difference_before_it_where_they_are(
     (at,) = (at for at, each in enumerate(inner.ops) if each.insn == "accept")
     taken = inner.ops[at].writes
     middle, high, low = (at for at, each in enumerate(entry.ops) if each.insn == "rcall")
-    assert all(set(taken_by(entry.ops[call])) <= loaded(entry.ops[:call], len(taken)) for call in (high, low))
-    assert not set(taken_by(entry.ops[middle])) & loaded(entry.ops[:middle], len(taken))
+    assert all(set(entry.ops[call].reads) <= loaded(entry.ops[:call], len(taken)) for call in (high, low))
+    assert not set(entry.ops[middle].reads) & loaded(entry.ops[:middle], len(taken))
     seen: set[Virtual] = set()
     for each in inner.ops[at + 1 :]:
         assert each.insn != "load" or each.args[0] not in set(taken) - seen
         seen.update(each.reads)
     assert set(taken) <= seen
-
-
-def taken_by(call: Op) -> tuple[Virtual, ...]:
-    """The limbs that a called function takes."""
-    return call.reads
 
 
 def loaded(ops: Sequence[Op], last: int) -> set[Arg]:
