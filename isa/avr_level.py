@@ -87,10 +87,8 @@ class Level:
 
     def all_steps(self) -> None:
         """From the pointers in registers to the whole result."""
-        self.passing.accept()
-        self.save()
-        if self.own:
-            self.build.mark("release", *SCRATCH)
+        with self.passing.accepted():
+            self.save()
         if self.plan.limbs % 2:
             self.build.emit("eor", ZERO, ZERO)
         later = True  # a call is still to come after this one

@@ -18,14 +18,14 @@ from sqgen.code import Builder, Flag, Memory, Virtual
 from sqgen.errors import UserError
 from sqgen.plan import Block, Difference, Part, Plan, Recombine, Slice, Step
 
-from .avr_address import SCRATCH, reserve, stack_pointer_to
+from .avr_address import reserve, stack_pointer_to
 from .avr_ahead import Ahead
 from .avr_arms import InArms, in_arms
 from .avr_karatsuba import Chain, negate
 from .avr_leaf import operands
 from .avr_level import load_pointer
 from .avr_middle import in_place
-from .avr_passing import Taken, accept
+from .avr_passing import Taken, accepted
 from .avr_registers import LOW, POINTERS
 from .avr_runs import as_mask, clear, mask_of_flag, side_by_side
 from .avr_signed import Signed, Site
@@ -75,10 +75,9 @@ class Nested(abc.ABC):
     def all_steps(self) -> None:
         """Step by step."""
         if self.taken:
-            self.accept(self.taken)
-        self.begin()
-        if self.taken:
-            self.build.mark("release", *SCRATCH)
+            self.there = self.arriving(self.taken)
+        with accepted(self.build, list(self.there.values())):
+            self.begin()
         self.zero = clear(self.build, "zero")
         for step in self.steps():
             match step:
@@ -99,12 +98,11 @@ class Nested(abc.ABC):
     def begin(self) -> None:
         """The pointers of the operands are put aside."""
 
-    def accept(self, taken: Taken) -> None:
-        """Limbs of the operand whose difference is formed first, one half of which becomes that."""
+    def arriving(self, taken: Taken) -> dict[int, Virtual]:
+        """Limbs of the operand whose difference is formed first, by index; one half of them becomes that."""
         first = self.half if self.upper_stays else 0
         becoming = dict(enumerate(self.limbs(Slice(taken.base, first, self.half)), first))
-        self.there = {index: becoming.get(index) or self.build.limb(f"{taken.base}{index}") for index in taken.limbs}
-        accept(self.build, list(self.there.values()))
+        return {index: becoming.get(index) or self.build.limb(f"{taken.base}{index}") for index in taken.limbs}
 
     def difference(self, step: Difference) -> None:
         """|low - high| of an operand, or |high - low| where limbs of the upper half are taken, which become that."""

@@ -7,7 +7,8 @@ and H the caller loads what the function would have loaded, so that these calls 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from sqgen.allocate import meeting
@@ -44,10 +45,16 @@ class Functions(NamedTuple):
     taken: Mapping[str, Taken]
 
 
-def accept(build: Builder, limbs: Sequence[Virtual]) -> None:
-    """A function begins, with these limbs in registers; not in those by which it reserves a frame."""
-    build.mark("retake", *SCRATCH)
-    build.mark("accept", *limbs, writes=limbs)
+@contextlib.contextmanager
+def accepted(build: Builder, limbs: Sequence[Virtual]) -> Iterator[None]:
+    """A function begins, with these limbs in registers: not in those by which it reserves a frame, which is done
+    within."""
+    if limbs:
+        build.mark("retake", *SCRATCH)
+        build.mark("accept", *limbs, writes=limbs)
+    yield
+    if limbs:
+        build.mark("release", *SCRATCH)
 
 
 class Passing:
@@ -62,12 +69,12 @@ class Passing:
         self.middle = next(part for part in plan.parts() if part.into.name == "m")
         self.there: dict[int, Virtual] = {}  # limbs of the operand, or of the last difference
 
-    def accept(self) -> None:
+    def accepted(self) -> contextlib.AbstractContextManager[None]:
         """A level begins; limbs of the upper half of its first difference's operand may be there."""
         if self.own:
             places = self.places(self.first_difference)
             self.there = {i: self.build.limb(f"a{i}", place=places.get(i - self.last.half)) for i in self.own.limbs}
-            accept(self.build, list(self.there.values()))
+        return accepted(self.build, list(self.there.values()))
 
     def label(self, step: Part) -> Label:
         """The function that forms a part."""

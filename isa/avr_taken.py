@@ -35,10 +35,7 @@ def taking(function: Function) -> tuple[Function, Taken | None]:
     """A function in one piece that loads limbs of its operand when it needs them: it with the first ones in registers
     from the beginning, for which one is free until then."""
     found = residence(function)
-    in_use = [0] * (2 * len(function.ops))  # registers, at each time
-    for stay in found.stays:
-        for time in range(stay.birth, stay.death):
-            in_use[time] += 1
+    in_use = found.in_use()
     limbs: dict[int, Virtual] = {}
     for time, number, home in ((2 * at, *load) for at, loads in enumerate(found.loads) for load in loads):
         if home.base != "a" or home.offset in limbs or max(in_use[:time], default=0) == len(function.pool):

@@ -181,9 +181,9 @@ class Unrolled:
         """Limbs of W that are stored where C was, and become A + W - M_lo at once."""
         limbs = self.form_w(group)
         store(self.build, 2 * self.half + group[0], limbs[: max(0, 2 * self.rest - group[0])], self.far)
-        together = self.short or self.together(group)
-        lowest = self.low if together else SECOND
-        if not together:
+        apart = not (self.short or self.together(group))
+        lowest = SECOND if apart else self.low
+        if apart:
             self.put_away()
             near(self.build, SECOND, group[0], group[-1])
         self.turns({MORE: lambda index: load(self.build, LOW, lowest, index), LESS: self.lower_limb_of_m}, limbs, group)

@@ -15,11 +15,25 @@ from .held import Place
 from .instructions import Instructions
 from .symbolic import State
 
+Pointers = Mapping[str, tuple[str, ...]]  # by the buffer that each names: registers, low limb first
 Brought = Mapping[int, Place]  # slot -> place, counted from where the pointer that names the buffer points
 
 
-def brought_by(state: State, starts: Mapping[str, Place], instructions: Instructions, target: int) -> dict[int, Place]:
-    """What a call brings in this state; `starts` are the limbs that its pointers point at."""
+def pointed_at(state: State, pointers: Pointers) -> dict[str, Place] | None:
+    """The limbs that pointers point at; None if one of them points at no limb of a buffer."""
+    size = state.contract.isa.limb_bits // 8
+    found = {}
+    for name, group in pointers.items():
+        where = state.resolve(state.joined(group))
+        if where is None or where[1] % size:
+            return None
+        found[name] = (where[0], where[1] // size)
+    return found
+
+
+def brought_by(state: State, pointers: Pointers, instructions: Instructions, target: int) -> dict[int, Place]:
+    """What a call brings in this state, of what lies behind its pointers."""
+    starts = pointed_at(state, pointers) or {}
     held: dict[frozenset[tuple[int, int]], list[Place]] = {}
     for place, cell in state.memory.items():
         if isinstance(cell, dict):

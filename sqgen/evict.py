@@ -63,6 +63,14 @@ class Residence:
     nearby: str = ""  # the buffer of places that are nearer than memory
     forks: list[Fork] = field(default_factory=list)
 
+    def in_use(self) -> list[int]:
+        """How many registers are in use at each time."""
+        counts = [0] * (2 * len(self.holds) + 2)
+        for stay in self.stays:
+            for time in range(stay.birth, stay.death):
+                counts[time] += 1
+        return counts
+
 
 class Eviction:
     """Goes through a function's operations."""

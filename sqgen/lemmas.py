@@ -26,7 +26,7 @@ from math import prod
 from typing import Literal, NamedTuple
 
 from .agreement import Agreement
-from .brought import Brought, holds
+from .brought import Brought, holds, pointed_at
 from .bus import Bus
 from .encode import Instr
 from .ending import Wrong, blame, suspected
@@ -317,17 +317,14 @@ def applied(state: State, known: Lemma, depth: int) -> bool:
         return False
     if state.bus and known.before and not state.bus.suits(known.before, known.first):
         return False
-    size = state.contract.isa.limb_bits // 8
-    starts: dict[str, tuple[str, int]] = {STACK: (STACK, depth * size)}
-    for name, group in known.pointers.items():
-        where = state.resolve(state.joined(group))
-        if where is None or where[1] % size:
-            return False
-        starts[name] = where
+    starts = pointed_at(state, known.pointers)
+    if starts is None:
+        return False
+    starts[STACK] = (STACK, depth)
 
     def place(buffer: str, number: int) -> Place:
-        there, distance = starts[buffer]
-        return there, distance // size + number
+        there, start = starts[buffer]
+        return there, start + number
 
     events = [at_place(event, place) for event in known.events]
     left, right, written, spoiled = (

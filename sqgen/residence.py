@@ -92,10 +92,7 @@ def group(found: Residence, ops: Sequence[Op]) -> None:
     """Move loads to the nearest ones before them, where a register is free all the time in between, and nothing is
     stored to their place."""
     ends = sorted(found.opening.values())
-    taken = [0] * (2 * len(found.holds) + 2)  # registers in use at each time
-    for stay in found.stays:
-        for time in range(stay.birth, stay.death):
-            taken[time] += 1
+    taken = found.in_use()
     stored: dict[Arg, int] = {}  # the operation that stored to a place
     group = None  # the operation that the latest loads stand before
     for index, loads in enumerate(found.loads):

@@ -7,12 +7,12 @@ where the walk goes: no secret must reach a branch, or each of its values is a c
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from . import bus, joined, turns
 from .branching import decided
-from .brought import Brought, brought_by
+from .brought import brought_by
 from .contract import Contract
 from .encode import DecodeError, Instr
 from .ending import Wrong
@@ -327,7 +327,7 @@ class Walk(Hot):
             slots[self.isa.slots[flag]] = ZERO
         state = self.entered(slots, {})
         state.given = {}
-        brought = self.brought(caller, names, target)
+        brought = brought_by(caller, names, self.instructions, target)
         for slot, place in brought.items():
             limb = state.cell(place)
             assert isinstance(limb, dict), "nothing is known of the stack"
@@ -357,13 +357,6 @@ class Walk(Hot):
             raise
         except Failed:
             return None
-
-    def brought(self, caller: State, names: Mapping[str, tuple[str, ...]], target: int) -> Brought:
-        """What a call brings in registers that is where its pointers point."""
-        size = self.isa.limb_bits // 8
-        where = {name: caller.resolve(caller.joined(group)) for name, group in names.items()}
-        starts = {name: (found[0], found[1] // size) for name, found in where.items() if found}
-        return brought_by(caller, starts, self.instructions, target)
 
     def follow(self, state: State, instr: Instr) -> int | None:
         """A return to an address in a register, perhaps one that it loads: that of the latest call, or the caller's."""
