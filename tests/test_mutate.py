@@ -16,7 +16,9 @@ from mutate import BOTH, ONE, REFUSED, SIZES, WRONG
 from sqgen import mutants
 from sqgen.encode import Instr, assemble, disassemble
 from sqgen.interpret import broken_promise
+from sqgen.kernel import make
 from sqgen.mutants import DOUBLED, DROPPED, KINDS, LIST, ORDER, SWAPPED, TO_CARRY, TO_PLAIN
+from sqgen.spec import spec
 from sqgen.table import Isa
 
 SAMPLE, PAIRS = 30, 15  # changes of one kernel in a normal run
@@ -26,7 +28,7 @@ LARGE, FEWER = 16, 6  # above so many limbs, of changes one of so many
 
 @pytest.mark.parametrize("name", [name for _, name in SIZES])
 def test_no_wrong_change_of_a_sample_is_accepted(name: str) -> None:
-    some = [*list(mutate.subjects([name], sample=SAMPLE))[::EVERY], *mutate.branching([name], SAMPLE)]
+    some = [*list(mutate.subjects([name], sample=SAMPLE))[::EVERY], *mutate.in_forms([name], SAMPLE)]
     found = [tallied(subject, FEWER if subject.contract.limbs > LARGE else 1) for subject in some]
     assert found
     assert [line for tally in found for line in tally.wrong] == []
@@ -154,8 +156,17 @@ def test_runs_see_what_the_contract_forbids() -> None:
     assert "result is wrong" in broken_promise(ret, what, core(), 5)
 
 
+def test_functions_find_limbs_in_registers_where_they_are_to_be_attacked_for_it() -> None:
+    forms = [(key, form) for key, some in mutate.FORMS.items() for form in some if "signs" not in form[3]]
+    assert forms
+    for (name, which), (op, method, bits, given) in forms:
+        found = make(spec(name, bits, op=op, method=method, core=which, parameters=given)).compiled
+        ops = [each for function in found.code.functions for each in function.ops]
+        assert any(each.insn == "accept" and each.args for each in ops), (method, bits)
+
+
 def test_an_arm_that_takes_longer_is_wrong_though_its_product_is_right(monkeypatch: pytest.MonkeyPatch) -> None:
-    (subject, *_) = mutate.branching(["atmega128"])
+    (subject, *_) = mutate.in_forms(["atmega128"])
     at = next(at for at, instr in disassemble(avr(), subject.image) if instr.insn.name == "nop")
     slow = subject.image[:at] + assemble([Instr(avr().insns["rjmp"], (0,))]) + subject.image[at + 2 :]
     assert subject.branches and subject.outcome(slow) == REFUSED

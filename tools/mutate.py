@@ -65,12 +65,17 @@ LARGER: Sizes = {  # and of the larger ones
 IN_PLACE = {"levels": "1", "parts": "inline", "signs": "branched"}
 CALLED = {"levels": "2", "parts": "inline", "recombine": "unrolled", "signs": "everywhere"}
 NESTED = {"levels": "2", "parts": "nested", "recombine": "unrolled", "signs": "branched"}
+PASSING = {"levels": "3", "parts": "inline", "recombine": "unrolled"}
+PASSING_MORE = {"levels": "3", "parts": "nested", "recombine": "unrolled"}
 Form = tuple[str, str, int, Mapping[str, str]]
-BRANCHING: Mapping[tuple[str, str], Sequence[Form]] = {  # small and larger kernels that branch on operands, by core
-    ("avr", "atmega128"): (
+FORMS: Mapping[tuple[str, str], Sequence[Form]] = {  # kernels of what no method is by itself at these sizes, by core
+    ("avr", "atmega128"): (  # those that branch on operands; then functions that find limbs of operands in registers
         *(("mul", "karatsuba", bits, IN_PLACE) for bits in (16, 32, 64, 128)),
         ("mul", "karatsuba", 96, CALLED),
         *(("mul", "karatsuba", bits, NESTED) for bits in (168, 208)),  # arms of parts, which both proofs join
+        ("mul", "karatsuba", 128, PASSING),
+        ("mul", "karatsuba", 192, PASSING_MORE),
+        *(("sqr", "karatsuba-squaring", bits, PASSING) for bits in (128, 256)),
     ),
 }
 
@@ -129,15 +134,16 @@ def subjects(wanted: Sequence[str], every: Sizes = SIZES, sample: int | None = N
                 yield Subject(label, made.spec.contract, made.spec.core, made.compiled.image, made.sha256, sample)
 
 
-def branching(wanted: Sequence[str], sample: int | None = None) -> Iterator[Subject]:
-    """The kernels that branch on these cores; of the larger ones a sample."""
-    for (name, core), forms in BRANCHING.items():
+def in_forms(wanted: Sequence[str], sample: int | None = None) -> Iterator[Subject]:
+    """The kernels in forms of their own on these cores; of the larger ones a sample."""
+    for (name, core), forms in FORMS.items():
         for op, method, bits, given in forms if core in wanted else ():
-            asked = spec(name, bits, op=op, method=method, core=core, parameters=given, allow_branches=True)
+            branches = "signs" in given
+            asked = spec(name, bits, op=op, method=method, core=core, parameters=given, allow_branches=branches)
             made = kernel_module.make(asked)
             few = sample if bits in SIZES[name, core] else SAMPLE
-            label = f"{core}/{op}/{method}/{bits}/{given['signs']}"
-            yield Subject(label, made.spec.contract, asked.core, made.compiled.image, made.sha256, few, branches=True)
+            label = f"{core}/{op}/{method}/{bits}/{given['signs' if branches else 'parts']}"
+            yield Subject(label, asked.contract, asked.core, made.compiled.image, made.sha256, few, branches)
 
 
 def trials(subject: Subject, pairs: int) -> tuple[int, list[tuple[Change, ...]]]:
@@ -272,7 +278,7 @@ def main(*, cores: Sequence[str], jobs: int | None, show: bool) -> None:
     """Change kernels, and see to it that no wrong one is accepted."""
     found = known()
     if not show:
-        wanted = [*subjects(cores), *subjects(cores, LARGER, SAMPLE), *branching(cores)]
+        wanted = [*subjects(cores), *subjects(cores, LARGER, SAMPLE), *in_forms(cores)]
         names = {each.name for each in wanted}
         found = {name: each for name, each in found.items() if name in names or name.split("/")[0] not in cores}
         waiting = [each for each in wanted if not is_known(each, found)]
