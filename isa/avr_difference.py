@@ -8,10 +8,11 @@ from types import MappingProxyType
 from sqgen.code import Builder, Flag, Memory, Virtual
 from sqgen.plan import Difference, Slice
 
+from .avr_groups import REACHED, groups
 from .avr_karatsuba import near
 from .avr_leaf import store
 from .avr_registers import LOW
-from .avr_unrolled import REACHED, SUBTRACT, ZERO, Chain, groups, load
+from .avr_unrolled import SUBTRACT, ZERO, Chain, load
 
 
 def difference(

@@ -18,12 +18,13 @@ from sqgen.plan import Block, Difference, Part, Plan, Recombine, Slice
 from .avr_address import SCRATCH, moves, reserve, stack_pointer_to
 from .avr_arms import in_arms
 from .avr_difference import difference
+from .avr_groups import LOAD, REACHED, STORE, most_upper, reached
 from .avr_karatsuba import Loop, looped_difference
 from .avr_leaf import store
 from .avr_passing import ALL_STORED, Functions, Given, Passing, Taken
 from .avr_recombine import Recombination
 from .avr_registers import HIGH, LOW, POINTERS, pointers
-from .avr_unrolled import LOAD, REACHED, SECOND, STORE, ZERO, Unrolled, most_upper, reached
+from .avr_unrolled import SECOND, ZERO, OfL, Unrolled
 from .avr_writer import looped
 
 
@@ -340,7 +341,7 @@ class Level:
             return None
         if not reached(step.half):
             build.mark("point", "Y", Memory(SECOND, 0))
-        free, upper = len(self.pool), self.upper
-        last = Unrolled(build, self.halves, free, sign=sign, added=added, lent=lent, upper=upper, above=above)
+        free, of_l = len(self.pool), OfL(self.upper)
+        last = Unrolled(build, self.halves, free, sign=sign, added=added, lent=lent, of_l=of_l, above=above)
         last.all_steps()
         return last

@@ -21,15 +21,16 @@ from sqgen.plan import Block, Difference, Part, Plan, Recombine, Slice, Step
 from .avr_address import reserve, stack_pointer_to
 from .avr_ahead import Ahead
 from .avr_arms import InArms, in_arms
+from .avr_groups import REACHED, reached
 from .avr_karatsuba import Chain, negate
 from .avr_leaf import operands
 from .avr_level import load_pointer
 from .avr_middle import in_place
 from .avr_passing import Taken, accepted
 from .avr_registers import LOW, POINTERS
-from .avr_runs import as_mask, clear, mask_of_flag, side_by_side
+from .avr_runs import as_mask, clear, side_by_side
 from .avr_signed import Signed, Site
-from .avr_unrolled import REACHED, Unrolled, reached
+from .avr_unrolled import OfL, Unrolled
 
 FRAME = "m"  # M, from the stack pointer upwards: the pointers of the operands, the sign of M, M
 OPERANDS = {"a": "Y", "b": "X"}  # their pointers
@@ -69,7 +70,7 @@ class Nested(abc.ABC):
         a, b = operands(build, plan)
         self.vectors = {"a": a, "b": b}
         self.mask: Virtual | None = None  # the sign of the differences
-        self.upper: Sequence[Virtual] = ()  # of L
+        self.of_l = OfL()
         self.highest: Sequence[Virtual] = ()  # limbs of the product, which are left in registers too
 
     def all_steps(self) -> None:
@@ -158,7 +159,8 @@ class Nested(abc.ABC):
             self.retake()
             self.take_pointers()
         else:
-            self.upper = self.formed(step, self.site_of_low(step))
+            low = self.formed(step, self.site_of_low(step))
+            self.of_l = OfL(dict(enumerate(low.upper)), low.below)
             return
         for base, pointer in OPERANDS.items():
             self.build.mark("point", pointer, Memory(base, 0))
@@ -180,11 +182,11 @@ class Nested(abc.ABC):
         """Where L is formed."""
         return Site(self.factors(step), "r", 0, self.zero, OPERANDS, "L", kept=True)
 
-    def formed(self, step: Part, site: Site) -> list[Virtual]:
-        """A product; the limbs of it that are kept."""
+    def formed(self, step: Part, site: Site) -> Signed:
+        """A product."""
         signed = self.former(step.plan, site)
         signed.all_steps()
-        return signed.upper
+        return signed
 
     def former(self, plan: Plan, site: Site) -> Signed:
         """What forms a product."""
@@ -198,7 +200,7 @@ class Nested(abc.ABC):
 
     def recombine(self, step: Recombine) -> None:
         """L + H - M or, with a negative M, L + H + M."""
-        for limb in self.upper:
+        for limb in self.of_l.upper.values():
             self.build.mark("own", limb)
         if not step.branched:
             self.highest = self.summed(step, self.sign()).highest()
@@ -208,13 +210,13 @@ class Nested(abc.ABC):
         )
 
     def summed(
-        self, step: Recombine, sign: Virtual | None, *, added: bool = False, above: Sequence[Virtual] = ()
+        self, step: Recombine, sign: Virtual | Flag | None, *, added: bool = False, above: Sequence[Virtual] = ()
     ) -> Unrolled:
         """L + H - M, or L + H + M if it is `added` or the mask `sign` is all ones; `above`: limbs of H with a name."""
         halves = (step.half, self.plan.limbs - step.half)
         free = self.registers + sum(len(POINTERS[pointer]) for pointer in OPERANDS.values())
-        upper = dict(enumerate(self.upper))
-        last = Unrolled(self.build, halves, free, sign=sign, added=added, upper=upper, above=above, stored=self.stored)
+        of_l, stored = self.of_l, self.stored
+        last = Unrolled(self.build, halves, free, sign=sign, added=added, of_l=of_l, above=above, stored=stored)
         last.all_steps()
         return last
 
@@ -222,8 +224,8 @@ class Nested(abc.ABC):
     arms = True  # whether a part may branch, which takes flag T
 
     @abc.abstractmethod
-    def sign(self) -> Virtual:
-        """The sign of M as a mask."""
+    def sign(self) -> Virtual | Flag:
+        """The sign of M as a mask, or in flag T."""
 
     @abc.abstractmethod
     def branch(self) -> str:
@@ -323,7 +325,7 @@ class InResult(Nested):
         for pointer in OPERANDS.values():
             self.build.mark("release", *POINTERS[pointer])
         site = Site(self.factors(step), "r", self.half, self.zero, {}, "M", kept=True)
-        for limb in reversed(self.formed(step, site)):
+        for limb in reversed(self.formed(step, site).upper):
             self.build.emit("push", limb)
         self.retake()
         self.pointers("load")
@@ -334,8 +336,9 @@ class InResult(Nested):
     def site_of_low(self, step: Part) -> Site:
         return replace(super().site_of_low(step), columns=self.half)
 
-    def sign(self) -> Virtual:
-        return mask_of_flag(self.build, self.negative)
+    def sign(self) -> Flag:
+        assert self.negative
+        return self.negative
 
     def branch(self) -> str:
         return "brts"

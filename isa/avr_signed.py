@@ -72,6 +72,7 @@ class Signed(abc.ABC):
         self.early = False  # whether e is formed before H
         (self.a, self.b), self.zero = site.factors, site.zero
         self.upper: list[Virtual] = []  # limbs of the product that are kept
+        self.below: dict[int, Virtual] = {}  # limbs below those that may be in registers, too, by column
         self.low: list[Virtual] = []  # L_lo, later U
         self.sum: list[Virtual] = []  # the upper half of the product that was formed last
         self.v: list[Virtual] = []  # W, then H'
@@ -297,8 +298,15 @@ class Signed(abc.ABC):
         for column, limb in enumerate(self.variables(limbs), first):
             self.middle[column] = limb
         if first < self.half:
-            self.final(self.half + first, [self.middle[first]])
+            self.leave(self.half + first, self.middle[first])
         self.after_row(first - self.first_of_last)
+
+    def leave(self, column: int, limb: Virtual) -> None:
+        """A limb of the product goes to its place; where the upper half is kept, it may stay in its register, too."""
+        if self.site.kept:
+            self.room(limb, column)
+            self.below[column] = limb
+        self.final(column, [limb])
 
     @abc.abstractmethod
     def after_row(self, row: int) -> None:

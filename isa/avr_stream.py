@@ -18,10 +18,10 @@ from collections.abc import Sequence
 
 from sqgen.code import Builder, Flag, Memory, Virtual
 
+from .avr_groups import REACHED
 from .avr_karatsuba import Buffer, Chain, Source, limbs_of, near
 from .avr_leaf import Leaf, store
 from .avr_runs import as_mask, clear
-from .avr_unrolled import REACHED
 
 GROUP = 8  # limbs of M at a time, if more leave at once
 

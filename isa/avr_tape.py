@@ -27,7 +27,12 @@ class Tape:
         self.kept: set[int] = set()  # chains whose carry is on the tape
 
     def move(self, to: int) -> None:
-        """Bring the carry of a chain to the flag, and put away that of the one before."""
+        """Bring the carry of a chain to the flag, and put away that of the one before.
+
+        The first time the head goes to any chain at once: nothing is on the tape, and a mask of a carry is that carry
+        at all places."""
+        if self.register is None and self.at != to:
+            self.begin(to)
         while self.at != to:
             step = 1 if to > self.at else -1
             if self.carry:
@@ -38,18 +43,25 @@ class Tape:
                 self.carry = None
             self.kept.discard(self.at)
 
+    def begin(self, to: int) -> Flag | None:
+        """Put the first carry away, if there is one, for any other chain; it is in the flag still."""
+        carry = None
+        if self.carry:
+            self.kept.add(self.at)
+            self.register = self.build.limb("tape")
+            carry = self.build.emit("sbc", self.register, self.register, takes=self.carry, fresh=True)
+        self.at, self.carry = to, None
+        return carry
+
     def shift(self, step: int) -> None:
-        """Move the head by one place.  The first time nothing lies there: a mask will do for all places."""
-        build = self.build
-        if self.register is None:
-            if self.carry:
-                self.register = build.limb("tape")
-                self.carry = build.emit("sbc", self.register, self.register, takes=self.carry, fresh=True)
-        elif step > 0:
+        """Move the head by one place."""
+        build, register = self.build, self.register
+        assert register
+        if step > 0:
             name = "adc" if self.carry else "add"
-            self.carry = build.emit(name, self.register, self.register, takes=self.carry)
+            self.carry = build.emit(name, register, register, takes=self.carry)
         else:
-            self.carry = build.emit("ror" if self.carry else "lsr", self.register, takes=self.carry)
+            self.carry = build.emit("ror" if self.carry else "lsr", register, takes=self.carry)
 
     def nearest(self, chains: Iterable[int]) -> list[int]:
         """Neighbouring chains in the order that begins nearest to the head."""

@@ -20,9 +20,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import NamedTuple
 
 from sqgen.code import Builder, Flag, Memory, Virtual
 
+from .avr_groups import REACHED, budget, groups, reached, spare
 from .avr_karatsuba import near, next_of_m
 from .avr_leaf import store
 from .avr_registers import HIGH, LOW
@@ -31,14 +33,20 @@ from .avr_tape import Tape
 
 ZERO = HIGH
 SECOND = "second"  # the result too, by a pointer of its own
-REACHED = 64  # limbs that a pointer reaches without being moved
 SUM, MORE, LESS = 0, 1, 2  # chains: B + C and later W's carry, what else is added, M
-ASIDE = 6  # cycles that a limb of W and of D cost more where they find no register
-LOAD = STORE = 2  # cycles
-TURN = {True: 1, False: 3}  # of chains that take turns, for each group, by whether one pointer reaches B and C
-GROUP = {True: 4, False: 11}  # of a group more with limbs that are put aside
 
 ADD, SUBTRACT = ("add", "adc"), ("sub", "sbc")
+
+
+class OfL(NamedTuple):
+    """Limbs of L that are in registers, by index: of its upper half, B, which are nowhere else, and of its lower one,
+    A, which are stored as well, and loaded again if no register was left for them."""
+
+    upper: Mapping[int, Virtual] = MappingProxyType({})
+    lower: Mapping[int, Virtual] = MappingProxyType({})
+
+
+ALL_STORED = OfL()
 
 
 def load(build: Builder, limb: Virtual | str, base: str, offset: int) -> Virtual | str:
@@ -64,55 +72,15 @@ class Chain:
         return carry
 
 
-def groups(indices: Sequence[int], size: int) -> list[Sequence[int]]:
-    return [indices[first : first + size] for first in range(0, len(indices), size)]
-
-
-def room(half: int, registers: int) -> tuple[int, int]:
-    """(limbs that find no register for long, limbs done at a time) where so many registers are free: what is done at
-    a time needs as many again."""
-    sizes = range(1, max(2, min(registers, half + 1)))
-    turn = TURN[2 * half <= REACHED]
-    return min(
-        ((max(0, half - registers + size), size) for size in sizes),
-        key=lambda way: ASIDE * way[0] + turn * half // way[1],
-    )
-
-
-def spare(halves: tuple[int, int]) -> bool:
-    """Whether no zero is needed while A is added: its register is free for a limb then."""
-    half, rest = halves
-    return 2 * rest >= half
-
-
-def budget(halves: tuple[int, int], registers: int, *, masked: bool) -> tuple[int, int, int]:
-    """(registers that limbs have beside the tape and a mask, limbs that find none for long, limbs done at a time)."""
-    free = registers - 1 - masked
-    return free, *room(halves[0], free + spare(halves))
-
-
-def most_upper(halves: tuple[int, int], registers: int, there: int, *, masked: bool, saved: int) -> int:
-    """How many of the limbs of B that are `there` in registers pay when they stay: so many cycles are `saved` for each,
-    but it takes a register while others are done in groups."""
-    free, aside, _ = budget(halves, registers, masked=masked)
-    more = GROUP[2 * halves[0] <= REACHED]
-    return max(range(min(there, free - 1) + 1), key=lambda count: saved * count + more * (-aside // (free - count)))
-
-
-def reached(half: int) -> bool:
-    """Whether one pointer reaches the whole result."""
-    return 4 * half <= REACHED
-
-
 class Unrolled:
     """r = L + X^2 H becomes L + X (L + H - M) + X^2 H; M's limbs are on the stack, the lowest on top.
 
     The pointer of "r" is where the result begins, that of SECOND as well if one does not reach all; `registers` are
-    free for limbs.  `sign` is a mask, all ones if M is to be added: M is then complemented, and one is borrowed first
-    and given back above.  Without a mask M is `added` or not, by the same instructions but for ADC in the place of SBC.
-    `lent` are the registers of SECOND's pointer if limbs may have them when it is not needed.  `upper` are the limbs of
-    B that are in registers, by index.  Where B would be M's lower half may be `stored` then.  `above` are the limbs of
-    D, if they have names already.
+    free for limbs.  `sign` is a mask, all ones if M is to be added, or in flag T: M is then complemented, and one is
+    borrowed first and given back above.  Without a mask M is `added` or not, by the same instructions but for ADC in
+    the place of SBC.  `lent` are the registers of SECOND's pointer if limbs may have them when it is not needed.  Where
+    B would be M's lower half may be `stored` if limbs are there `of_l`.  `above` are the limbs of D, if they have names
+    already.
     """
 
     def __init__(
@@ -121,26 +89,29 @@ class Unrolled:
         halves: tuple[int, int],
         registers: int,
         *,
-        sign: Virtual | None,
+        sign: Virtual | Flag | None,
         added: bool = False,
         lent: Sequence[str] = (),
-        upper: Mapping[int, Virtual] = MappingProxyType({}),
+        of_l: OfL = ALL_STORED,
         above: Sequence[Virtual] = (),
         stored: bool = False,
     ) -> None:
         self.build, (self.half, self.rest) = build, halves
-        self.sign, self.lent, self.stored = sign, lent, stored
+        self.lent, self.stored = lent, stored
+        self.flag = sign if isinstance(sign, Flag) else None
+        self.sign = None if isinstance(sign, Flag) else sign
         self.second = "r" if reached(self.half) else SECOND
         self.names = {SUM: ADD, MORE: ADD, LESS: ADD if added else SUBTRACT}
         self.free, self.aside, self.group = budget(halves, registers, masked=sign is not None)
-        self.spare = [HIGH] if spare(halves) else []
+        self.spare = [HIGH] if spare(halves) and not self.flag else []
         self.short = 2 * self.half <= REACHED  # one pointer reaches A and B, one C and D
-        self.upper = upper
+        self.of_l = of_l
         self.low, self.far = (self.second, "r") if self.short else ("r", SECOND)  # to reach B, and C or D
         self.tape = Tape(build, MORE)
         self.begun: set[int] = set()  # chains
         self.lifted: Flag | None = None  # what W carries out, for D
         self.top: Virtual | None = None  # what goes into D
+        self.borrowed: Flag | None = None  # for a negative M, when its mask is formed
         self.waiting: list[Virtual] = []  # W's upper limbs
         self.above = list(above) or [build.limb(f"r{at}", Memory(self.far, at)) for at in self.columns_above()]
 
@@ -157,7 +128,7 @@ class Unrolled:
             self.build.emit("eor", ZERO, ZERO)
         if self.short:
             near(self.build, "r", 0 if self.low == "r" else 2 * self.half, 2 * (self.half + self.rest) - 1)
-        for group in groups(range(self.aside), self.free - len(self.upper)):
+        for group in groups(range(self.aside), self.free - len(self.of_l.upper)):
             self.lower_aside(group)
         self.lower_waiting(range(self.aside, self.half))
         if self.spare:
@@ -193,19 +164,50 @@ class Unrolled:
         """Limbs of W that stay in registers."""
         build = self.build
         self.waiting = self.form_w(indices)
-        self.tape.move(MORE)
-        assert self.tape.register
-        self.lifted = build.emit("bst", self.tape.register, 0, comment="what W carries out, for D")
+        parts = groups(indices, self.group)
+        first = LESS if len(parts) % 2 and not self.tape.register else MORE  # so that MORE is the last one
+        if not self.aside and self.half + len(parts[0]) < self.free:
+            assert not self.flag or first == LESS, "few limbs, all of which are done at a time"
+            self.count_w(self.tape.begin(first))
+        else:
+            self.tape.move(first)
+            assert self.tape.register
+            self.lifted = build.emit("bst", self.tape.register, 0, comment="what W carries out, for D")
         if not self.short:
             self.put_away()
             near(build, SECOND, indices[0], indices[-1])
-        for group in groups(indices, self.group):
-            others = [build.limb(f"r{self.half + index}") for index in group[len(self.spare) :]]
-            limbs: list[Virtual | str] = [*self.spare, *others]
-            for limb, index in zip(limbs, group, strict=True):
-                load(build, limb, self.second, index)
+        for group in parts:
+            limbs = self.limbs_of_a(group)
             self.turns({MORE: lambda index: self.waiting[index - self.aside], LESS: self.lower_limb_of_m}, limbs, group)
             store(build, self.half + group[0], limbs, self.low)
+
+    def count_w(self, carry: Flag | None) -> None:
+        """What W carries out goes into D; also what is borrowed for a negative M, if its sign was in flag T: NEG leaves
+        that in the carry, where M's chain begins."""
+        build = self.build
+        if self.flag:
+            self.sign = clear(build, "sign")
+            build.emit("bld", self.sign, 0, takes=self.flag)
+            self.top = build.limb("top")
+            build.emit("mov", self.top, self.sign)
+            build.emit("adc", self.top, ZERO, takes=carry, comment="and what W carries out, for D")
+            self.borrowed = build.emit("neg", self.sign, comment="one is borrowed for a negative M")
+        else:
+            self.top = clear(build, "top")
+            build.emit("adc", self.top, self.top, takes=carry, comment="what W carries out, for D")
+
+    def limbs_of_a(self, group: Sequence[int]) -> list[Virtual | str]:
+        """Limbs of A, to be written."""
+        build, spare = self.build, [*self.spare]
+        limbs: list[Virtual | str] = []
+        for index in group:
+            if there := self.of_l.lower.get(index):
+                build.mark("own", there, reads=[there])
+                limbs.append(there)
+            else:
+                limbs.append(spare.pop() if spare else build.limb(f"r{self.half + index}"))
+                load(build, limbs[-1], self.second, index)
+        return limbs
 
     def together(self, indices: Sequence[int]) -> bool:
         """Whether one pointer reaches limbs of A and of B."""
@@ -220,9 +222,9 @@ class Unrolled:
             near(build, "r", indices[0] + (0 if self.together(indices) else half), half + indices[-1])
             if there:
                 near(build, SECOND, 2 * half + there[0], 2 * half + there[-1])
-        limbs = [self.upper.get(index) or build.limb(f"w{index}") for index in indices]
+        limbs = [self.of_l.upper.get(index) or build.limb(f"w{index}") for index in indices]
         for limb, index in zip(limbs, indices, strict=True):
-            if index not in self.upper:
+            if index not in self.of_l.upper:
                 load(build, limb, self.low, half + index)
         self.turns(
             {SUM: lambda index: load(build, LOW, self.far, 2 * half + index) if index in there else ZERO},
@@ -275,9 +277,10 @@ class Unrolled:
         self.turns({SUM: lambda index: ZERO}, self.waiting, indices)
         if self.above:
             self.begin_top()
-        for group in groups(indices, min(self.group, max(1, free - 1 - len(indices)))):
+        for group in groups(indices, max(1, free - 1 - len(indices))):
             limbs = self.waiting[group[0] - self.aside : group[-1] + 1 - self.aside]
-            self.turns({MORE: self.kept_limb_of_d, LESS: self.limb_of_m}, limbs, group)
+            ended = self.count_more if self.above and group[-1] == indices[-1] else None
+            self.turns({MORE: self.kept_limb_of_d, LESS: self.limb_of_m}, limbs, group, more_ended=ended)
             self.store_upper(group, limbs)
 
     def store_upper(self, group: Sequence[int], limbs: Sequence[Virtual]) -> None:
@@ -299,16 +302,23 @@ class Unrolled:
         chains: Mapping[int, Callable[[int], Virtual | str]],
         limbs: Sequence[Virtual | str],
         indices: Sequence[int],
+        *,
+        more_ended: Callable[[], None] | None = None,
     ) -> None:
-        """These chains go on by some limbs, in the order in which the tape is moved least."""
+        """These chains go on by some limbs, in the order in which the tape is moved least; what is done when MORE has
+        come to its end."""
         for which in self.tape.nearest(chains):
             self.tape.move(which)
             carry = self.tape.carry if which in self.begun else self.first_carry(which)
             self.begun.add(which)
             self.tape.carry = Chain(self.names[which], chains[which]).run(self.build, limbs, indices, carry)
+            if which == MORE and more_ended:
+                more_ended()
 
     def first_carry(self, which: int) -> Flag | None:
         """What a chain begins with."""
+        if which == LESS and self.borrowed:
+            return self.borrowed
         if which == LESS and self.sign:
             return self.build.emit("asr", self.sign, comment="one is borrowed for a negative M; all ones stay so")
         return None
@@ -325,20 +335,24 @@ class Unrolled:
 
         B is at most X - 2, so a W that has carried out takes one more; the proof sees that where W is in registers.
         """
-        self.top = clear(self.build, "top")
-        self.build.emit("bld", self.top, 0, takes=self.lifted)
+        if not self.top:
+            self.top = clear(self.build, "top")
+            self.build.emit("bld", self.top, 0, takes=self.lifted)
         if self.aside:
             self.build.emit("adc", self.top, ZERO, takes=self.tape.carry)
         self.tape.carry = None
 
-    def end_top(self) -> Virtual:
-        """What the other chains carry; the sign as a mask: it never is below zero, but the proof need not know that."""
+    def count_more(self) -> None:
+        """What D's chain carries, and what was borrowed for a negative M."""
         assert self.top
-        self.tape.move(MORE)
         self.build.emit("adc", self.top, ZERO, takes=self.tape.carry)
         self.tape.carry = None
-        if self.sign:
+        if self.sign and not self.flag:
             self.build.emit("sub", self.top, self.sign)
+
+    def end_top(self) -> Virtual:
+        """What M's chain borrows; the sign as a mask: it never is below zero, but the proof need not know that."""
+        assert self.top
         self.tape.move(LESS)
         borrow = self.build.emit(self.names[LESS][1], self.top, ZERO, takes=self.tape.carry)
         return as_mask(self.build, "sign", borrow)

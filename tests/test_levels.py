@@ -64,11 +64,12 @@ def test_parts_that_lie_far_apart_are_called_by_way_of_jumps() -> None:
     assert any(target.startswith("hop") for target in reached)
 
 
-def test_a_tape_gives_each_chain_its_own_carry() -> None:
+@pytest.mark.parametrize("order", [(1, 2, 1, 0, 1, 2, 0), (0, 2, 1, 0, 1, 2), (2, 0, 1, 2, 1, 0)])
+def test_a_tape_gives_each_chain_its_own_carry(order: Sequence[int]) -> None:
     build = Builder(avr())
     tape = Tape(build, 1)
     limbs = [build.limb(f"x{chain}") for chain in range(3)]
-    for chain in (1, 2, 1, 0, 1, 2, 0):
+    for chain in order:
         tape.move(chain)
         tape.carry = build.emit("adc" if tape.carry else "add", limbs[chain], limbs[chain], takes=tape.carry)
     ops = [op for op in build.ops if op.args[0] in limbs]
@@ -151,6 +152,24 @@ def test_the_upper_half_of_l_is_not_stored_before_the_sums(bits: int) -> None:
     low = max(index for index, op in enumerate(function.ops) if op.heading.startswith("L\n"))
     stored = [op.args[1] for op in function.ops[low:last] if op.insn == "store"]
     assert stored == [Memory("r", column) for column in range(half)]
+
+
+def test_limbs_of_l_that_stay_are_not_loaded_again_for_the_sums() -> None:
+    """Those that the rows of L's middle leave; the ones below become that middle."""
+    made = code(("mul", "karatsuba", 192, NESTED))
+    (function,) = made.registers.functions
+    last = max(index for index, op in enumerate(function.ops) if "L + H - M" in op.heading)
+    loaded = [op.args[1] for op in function.ops[last:] if op.insn == "ldd_z"]
+    assert set(range(6)) <= set(loaded) and not set(range(6, 12)) & set(loaded)
+
+
+def test_a_sign_in_flag_t_and_what_w_carries_out_are_one_number() -> None:
+    (function,) = code(("mul", "karatsuba", 160, NESTED)).code.functions
+    last = max(index for index, op in enumerate(function.ops) if "L + H - M" in op.heading)
+    names = [op.insn for op in function.ops[last:] if op.insn not in ("load", "store", "own")]
+    at = names.index("bld")
+    assert names[at - 2 : at + 5] == ["sbc", "eor", "bld", "mov", "adc", "neg", "eor"]
+    assert "asr" not in names and "bst" not in names
 
 
 def test_a_level_takes_the_highest_limbs_of_l_from_registers() -> None:
