@@ -4,6 +4,7 @@
 # make lowest  a few tests with the oldest dependencies that pyproject.toml allows.
 # make lock  requirements/ anew: the versions, with hashes, that CI installs.
 # make reproduce  all kernels whose parameters were searched for, by every Python there is: the same code?  Minutes for each.
+# make newest  the smaller ones of them by the newest Python there is, which npm has as WebAssembly.
 # make matrix  every method, size and core: proved, simulated, held against its manifest; hours, goes on where it was.
 # make hostile  how many bad inputs the tests try; a few minutes.
 # make trust  docs/trust-report.md: what was tried so far, of all that these commands left.
@@ -15,7 +16,7 @@ BIN    := $(VENV)/bin
 LOCK   := --quiet --upgrade --universal --python-version 3.11 --generate-hashes --custom-compile-command 'make lock'
 APT    := gcc libc6-dev gcc-avr avr-libc binutils-avr libsimavr-dev libelf-dev qemu-system-misc binutils-arm-none-eabi qemu-system-arm mspdebug
 
-.PHONY: run test sim answers search-avr search-arm results pictures mutate fuzz hostile trust sweep reproduce matrix clean
+.PHONY: run test sim answers search-avr search-arm results pictures mutate fuzz hostile trust sweep reproduce newest matrix clean
 
 run: $(VENV)/installed
 	$(BIN)/sqgen --isa avr --bits 192 --method sbd
@@ -95,6 +96,12 @@ matrix: $(VENV)/tested-with packages
 
 reproduce: $(VENV)/tested-with
 	$(BIN)/python tools/reproduce.py $(foreach python,$(PYTHONS),--python $(python))
+
+# NEWEST: options of tools/reproduce.py, such as --isa avr --most 256.
+NEWEST ?= --most 128
+newest: $(VENV)/tested-with
+	npm install --silent --no-save --prefix build/newest pyodide@314.0.7
+	$(BIN)/python tools/reproduce.py --python tools/python_wasm.mjs $(NEWEST)
 
 hostile: $(VENV)/tested-with packages  # what must be refused, counted; a few minutes
 	$(BIN)/python -m pytest -n 0 --tried build/hostile.json $(HOSTILE)

@@ -46,7 +46,7 @@ class OfL(NamedTuple):
     lower: Mapping[int, Virtual] = MappingProxyType({})
 
 
-ALL_STORED = OfL()
+IN_MEMORY = OfL()
 
 
 def load(build: Builder, limb: Virtual | str, base: str, offset: int) -> Virtual | str:
@@ -92,7 +92,7 @@ class Unrolled:
         sign: Virtual | Flag | None,
         added: bool = False,
         lent: Sequence[str] = (),
-        of_l: OfL = ALL_STORED,
+        of_l: OfL = IN_MEMORY,
         above: Sequence[Virtual] = (),
         stored: bool = False,
     ) -> None:

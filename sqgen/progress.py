@@ -58,7 +58,8 @@ def word(what: str) -> Iterator[None]:
 
     timer = threading.Timer(WORDLESS, say)
     timer.daemon = True
-    timer.start()
+    with contextlib.suppress(RuntimeError):  # no thread can be started: no word, then
+        timer.start()
     try:
         yield
     finally:
@@ -79,5 +80,6 @@ def _bar(title: str, total: float) -> Progress:
 
     bar = Progress(console=Console(stderr=True), transient=True)
     bar.add_task(title, total=total)
-    bar.start()
+    with contextlib.suppress(RuntimeError):  # no thread can be started: the bar stays where it is
+        bar.start()
     return bar

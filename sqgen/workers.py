@@ -7,7 +7,7 @@ import multiprocessing
 import os
 import signal
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -19,18 +19,26 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Pool:
-    """What processes at work are asked.  No job is ever cancelled: that of Python's pool, ended, trips over those."""
+    """What processes at work are asked, or this one where no other can be started.  No job is ever cancelled: that of
+    Python's pool, ended, trips over those."""
 
-    executor: ProcessPoolExecutor
-
-    def submit(self, function: Callable[..., T], *arguments: object) -> Future[T]:
-        """Have one job done."""
-        return self.executor.submit(function, *arguments)
+    executor: ProcessPoolExecutor | None
 
     def map(self, function: Callable[..., T], *arguments: Iterable[Any]) -> Iterator[T]:
-        """What the function returns for each, in order; all are begun before the first is asked for."""
-        jobs = [self.submit(function, *each) for each in zip(*arguments, strict=True)]
-        return (job.result() for job in jobs)
+        """What the function returns for each, in order; processes begin all before the first is asked for."""
+        if not self.executor:
+            return map(function, *arguments)
+        return (job.result() for job in self._begun(function, *arguments))
+
+    def as_done(self, function: Callable[..., T], *arguments: Iterable[Any]) -> Iterator[T]:
+        """The same, each as soon as it is there."""
+        if not self.executor:
+            return map(function, *arguments)
+        return (job.result() for job in as_completed(self._begun(function, *arguments)))
+
+    def _begun(self, function: Callable[..., T], *arguments: Iterable[Any]) -> list[Future[T]]:
+        assert self.executor
+        return [self.executor.submit(function, *each) for each in zip(*arguments, strict=True)]
 
 
 @contextlib.contextmanager
@@ -40,9 +48,14 @@ def pool(most: int | None = None) -> Iterator[Pool]:
     Raises UserError if one of them is killed.
     """
     count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    with ProcessPoolExecutor(min(most or count, count), initializer=_end_quietly) as workers:
+    try:
+        executor = ProcessPoolExecutor(min(most or count, count), initializer=_end_quietly)
+    except (NotImplementedError, OSError):  # a Python without semaphores, a machine without a /dev/shm
+        yield Pool(None)
+        return
+    with executor:
         try:
-            yield Pool(workers)
+            yield Pool(executor)
         except BrokenProcessPool as error:  # the others have ended with it
             message = "a process at work was killed, most likely for want of memory; what it did is not written"
             raise UserError(message, Exit.UNPROVED) from error

@@ -9,6 +9,7 @@ import json
 import re
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -364,6 +365,14 @@ def test_only_a_terminal_and_only_slow_work_shows_progress(monkeypatch: pytest.M
     assert "kernels" in shown(Terminal(), monkeypatch, 0.01)
     assert shown(Terminal(), monkeypatch, 60) == ""
     assert shown(io.StringIO(), monkeypatch, 0.01) == ""
+
+
+def test_where_no_thread_can_be_started_work_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    def start(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", start)
+    shown(Terminal(), monkeypatch, 0.01)  # asserts that all is done
 
 
 def test_formulas_are_exact_and_nothing_else_is_one() -> None:

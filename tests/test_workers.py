@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import subprocess
 import sys
 import time
@@ -23,7 +25,17 @@ with workers.pool() as pool:
 def test_what_each_job_returns_comes_in_order() -> None:
     with workers.pool() as pool:
         assert list(pool.map(pow, [2, 3, 4], [5, 6, 7])) == [2**5, 3**6, 4**7]
-        assert pool.submit(pow, 5, 3).result() == 125
+        assert sorted(pool.as_done(pow, [2, 3, 4], [5, 6, 7])) == [2**5, 3**6, 4**7]
+
+
+def test_where_no_process_can_be_started_this_one_does_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object, **__: object) -> None:
+        raise OSError(errno.EROFS, "Read-only file system")  # in which no semaphore can be made
+
+    monkeypatch.setattr(workers, "ProcessPoolExecutor", refused)
+    with workers.pool() as pool:
+        assert list(pool.map(os.path.join, "ab", "cd")) == ["a/c", "b/d"]
+        assert list(pool.as_done(os.getpgid, [0])) == [os.getpgid(0)]
 
 
 @pytest.mark.parametrize("_turn", range(8))  # what went wrong hung on which of two threads was first

@@ -4,9 +4,9 @@ It may be broken off, goes on where it was, and does again what rested on other 
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import as_completed
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -35,8 +35,8 @@ def work(function: Callable[[T], Sequence[Row]], wanted: Sequence[T], file: Path
     version and what `more` there is to say of all."""
     file.parent.mkdir(parents=True, exist_ok=True)
     with file.open("a", encoding="utf-8") as stream, Bar(file.stem, len(wanted)) as bar, workers.pool() as pool:
-        for number, future in enumerate(as_completed([pool.submit(undisturbed, function, each) for each in wanted])):
-            stream.writelines(json.dumps({"version": version, **more, **row}) + "\n" for row in future.result())
+        for number, found in enumerate(pool.as_done(undisturbed, itertools.repeat(function, len(wanted)), wanted)):
+            stream.writelines(json.dumps({"version": version, **more, **row}) + "\n" for row in found)
             stream.flush()
             bar.update(number + 1)
 

@@ -15,7 +15,6 @@ import json
 import random
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import as_completed
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -195,6 +194,11 @@ def again(subject: Subject, pairs: int, before: Tally) -> Tally:
     return replace(before, counts=counts)
 
 
+def fate(subject: Subject, pairs: int, before: Tally | None) -> Tally:
+    """What becomes of them, if it was found `before` but for the second proof."""
+    return again(subject, pairs, before) if before else tally(subject, pairs)
+
+
 def known() -> dict[str, dict[str, Any]]:
     """What was found before, by kernel."""
     return dict(json.loads(STATE.read_text())) if STATE.exists() else {}
@@ -234,14 +238,12 @@ def half_known(subject: Subject, found: Mapping[str, Mapping[str, Any]]) -> Tall
 def work(waiting: Sequence[Subject], found: dict[str, dict[str, Any]], jobs: int | None) -> None:
     """Try the changes of these kernels; what is found of one is written when it is there."""
     with Bar("mutants", len(waiting)) as bar, workers.pool(jobs) as pool:
-        running = {}
-        for each in waiting:
-            pairs, before = each.sample or COUNT, half_known(each, found)
-            job = pool.submit(again, each, pairs, before) if before else pool.submit(tally, each, pairs)
-            running[job] = each
-        for number, future in enumerate(as_completed(running)):
-            done = future.result()
-            found[done.name] = basis(running[future]) | {key: v for key, v in vars(done).items() if key != "name"}
+        subjects = {each.name: each for each in waiting}
+        pairs = [each.sample or COUNT for each in waiting]
+        before = [half_known(each, found) for each in waiting]
+        for number, done in enumerate(pool.as_done(fate, waiting, pairs, before)):
+            entry = {key: value for key, value in vars(done).items() if key != "name"}
+            found[done.name] = basis(subjects[done.name]) | entry
             files.write_all(STATE.parent, {STATE.name: text(found)})
             bar.update(number + 1, done.name)
 

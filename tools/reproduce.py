@@ -2,6 +2,7 @@
 
 python tools/reproduce.py                       compare with schedules/answers/sha256.txt; some twenty minutes
 python tools/reproduce.py --python python3.13   the same by another Python, with this one's packages
+python tools/reproduce.py --python tools/python_wasm.mjs --most 128   and by the newest, as WebAssembly: `make newest`
 python tools/reproduce.py --write               write that file; its changes show which kernels changed
 python tools/reproduce.py --isa arm --most 256
 
@@ -18,6 +19,7 @@ import functools
 import hashlib
 import itertools
 import os
+import platform
 import subprocess
 import sys
 import sysconfig
@@ -44,7 +46,7 @@ TOP = Path(__file__).resolve().parent.parent
 FOLDER = TOP / "build" / "reproduce"
 RECORD = TOP / "schedules" / "answers" / "sha256.txt"
 HEAD = "# The code of all kernels whose parameters were searched for; tools/reproduce.py explains and makes it.\n"
-PYTHON = ".".join(map(str, sys.version_info[:3]))
+PYTHON = "-".join([platform.python_version(), *([] if sys.platform == "linux" else [sys.platform])])
 AUTO, FRONT = "auto", "front"  # as a method, and at the end of the name of a file
 FAILED = 1
 
