@@ -38,14 +38,18 @@ class Pool:
 
     def _begun(self, function: Callable[..., T], *arguments: Iterable[Any]) -> list[Future[T]]:
         assert self.executor
-        return [self.executor.submit(function, *each) for each in zip(*arguments, strict=True)]
+        try:
+            return [self.executor.submit(function, *each) for each in zip(*arguments, strict=True)]
+        except OSError as error:
+            message = f"no process can be started: {error.strerror}; try again when fewer are running"
+            raise UserError(message, Exit.UNPROVED) from None
 
 
 @contextlib.contextmanager
 def pool(most: int | None = None) -> Iterator[Pool]:
     """As many as there are processors, or `most`.  Left by an exception, Ctrl-C among them, they end at once.
 
-    Raises UserError if one of them is killed.
+    Raises UserError if one of them is killed, or cannot be started now.
     """
     count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     try:
