@@ -8,7 +8,7 @@ import pytest
 from clock import MOST, PACE, quick, slower
 
 
-def test_a_bound_is_longer_on_a_slower_machine_alone_and_never_by_more_than_twice() -> None:
+def test_a_bound_is_longer_on_a_slower_machine_alone_and_never_without_end() -> None:
     paces = [PACE / 3, PACE, PACE * 1.5, PACE * 5]
     assert [slower(pace) for pace in paces] == [1, 1, pytest.approx(1.5), MOST]
 
