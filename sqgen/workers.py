@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import multiprocessing
 import os
 import signal
@@ -15,6 +16,7 @@ from typing import Any, TypeVar
 from .errors import Exit, UserError
 
 T = TypeVar("T")
+Order = Callable[[Iterable[Future[Any]]], Iterator[Future[Any]]]  # in which jobs are waited for
 
 
 @dataclass(frozen=True)
@@ -26,23 +28,22 @@ class Pool:
 
     def map(self, function: Callable[..., T], *arguments: Iterable[Any]) -> Iterator[T]:
         """What the function returns for each, in order; processes begin all before the first is asked for."""
-        if not self.executor:
-            return map(function, *arguments)
-        return (job.result() for job in self._begun(function, *arguments))
+        return self._results(iter, function, *arguments)
 
     def as_done(self, function: Callable[..., T], *arguments: Iterable[Any]) -> Iterator[T]:
         """The same, each as soon as it is there."""
-        if not self.executor:
-            return map(function, *arguments)
-        return (job.result() for job in as_completed(self._begun(function, *arguments)))
+        return self._results(as_completed, function, *arguments)
 
-    def _begun(self, function: Callable[..., T], *arguments: Iterable[Any]) -> list[Future[T]]:
-        assert self.executor
+    def _results(self, order: Order, function: Callable[..., T], *arguments: Iterable[Any]) -> Iterator[T]:
+        each = zip(*arguments, strict=True)
+        if not self.executor:
+            return itertools.starmap(function, each)
         try:
-            return [self.executor.submit(function, *each) for each in zip(*arguments, strict=True)]
+            jobs = [self.executor.submit(function, *some) for some in each]
         except OSError as error:
             message = f"no process can be started: {error.strerror}; try again when fewer are running"
             raise UserError(message, Exit.UNPROVED) from None
+        return (job.result() for job in order(jobs))
 
 
 @contextlib.contextmanager

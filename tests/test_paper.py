@@ -9,7 +9,6 @@ import json
 import re
 import subprocess
 import sys
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -367,11 +366,8 @@ def test_only_a_terminal_and_only_slow_work_shows_progress(monkeypatch: pytest.M
     assert shown(io.StringIO(), monkeypatch, 0.01) == ""
 
 
+@pytest.mark.usefixtures("threadless")
 def test_where_no_thread_can_be_started_work_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    def start(_: threading.Thread) -> None:
-        raise RuntimeError("can't start new thread")
-
-    monkeypatch.setattr(threading.Thread, "start", start)
     shown(Terminal(), monkeypatch, 0.01)  # asserts that all is done
 
 

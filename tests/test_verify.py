@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -169,14 +168,11 @@ def test_who_waits_is_told_why(sqgen: Call, here: Path, monkeypatch: pytest.Monk
     assert run.err == "still proving 'k.o'; Ctrl-C stops it\n"
 
 
+@pytest.mark.usefixtures("threadless")
 def test_where_no_thread_can_be_started_only_the_word_is_missing(
     sqgen: Call, here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def start(_: threading.Thread) -> None:
-        raise RuntimeError("can't start new thread")
-
     built(source(), here / "k.o")
     monkeypatch.setattr(progress, "WORDLESS", 0.0)
-    monkeypatch.setattr(threading.Thread, "start", start)
     run = sqgen(f"prove k.o --isa avr --bits 64 --symbol {STEM}")
     assert (run.code, run.err) == (0, "")

@@ -4,7 +4,7 @@ It may be broken off, goes on where it was, and does again what rested on other 
 
 from __future__ import annotations
 
-import itertools
+import functools
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -35,7 +35,7 @@ def work(function: Callable[[T], Sequence[Row]], wanted: Sequence[T], file: Path
     version and what `more` there is to say of all."""
     file.parent.mkdir(parents=True, exist_ok=True)
     with file.open("a", encoding="utf-8") as stream, Bar(file.stem, len(wanted)) as bar, workers.pool() as pool:
-        for number, found in enumerate(pool.as_done(undisturbed, itertools.repeat(function, len(wanted)), wanted)):
+        for number, found in enumerate(pool.as_done(functools.partial(undisturbed, function), wanted)):
             stream.writelines(json.dumps({"version": version, **more, **row}) + "\n" for row in found)
             stream.flush()
             bar.update(number + 1)

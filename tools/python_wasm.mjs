@@ -14,7 +14,7 @@ code = 0
 try:
     runpy.run_path(words[0], run_name="__main__")
 except SystemExit as left:  # which this Python takes for an error
-    code = left.code
+    code = left.code or 0
 `;
 
 const pyodide = new URL("../build/newest/node_modules/pyodide/pyodide.mjs", import.meta.url);
@@ -32,4 +32,4 @@ const python = await loadPyodide({
   },
 });
 const broken = python._module._run_main();
-process.exitCode = broken || Number(python.runPython("import __main__; int(__main__.code)"));
+process.exitCode = broken || Number(python.runPython("import __main__; __main__.code"));
