@@ -179,7 +179,7 @@ packages:
 clean:
 	rm -rf $(VENV) build *.egg-info
 
-results: $(VENV)/tested-with packages  # all sizes in simavr, the computed parts of README.md, its pictures; takes minutes
+results: $(VENV)/tested-with packages  # all sizes in simavr, the computed parts of README.md, docs/results.md and docs/search.md, its pictures; takes minutes
 	$(BIN)/python tools/sweep.py --measure
 	$(BIN)/python tools/results.py --write
 	$(BIN)/sqgen show --method sbd --bits 128 --svg docs/sbd128.svg

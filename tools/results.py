@@ -1,13 +1,16 @@
-"""The parts of the README that the program computes: the example run, and the figures of `figures.py` beside others'.
+"""What the program computes in documents: the README's example run, and the figures of `figures.py` beside others'.
 
 python tools/results.py            print the tables of results
-python tools/results.py --write    put all parts into README.md and docs/search.md, between their markers
+python tools/results.py --write    put them and the example into the documents, between their markers
+
+The README has what is asked first: the fastest on AVR, short code at one size, and what is known of others elsewhere.
 """
 
 from __future__ import annotations
 
+import functools
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import click
@@ -16,24 +19,19 @@ from figures import BRANCHING, MUL_SIZES, SURVEYS, Figures, Job, known
 from sqgen.contract import OPS
 from sqgen.idioms import idioms
 from sqgen.kernel import make
-from sqgen.public import public
+from sqgen.public import Public, public
 from sqgen.report import OPERATION, kernel_table
 from sqgen.spec import spec
 from sqgen.tables import isa
 
 TOP = Path(__file__).resolve().parent.parent
-RESULTS = "<!-- results: made by `make results` -->", "<!-- end of results -->"
-SMALL = "<!-- small: made by `make results` -->", "<!-- end of small -->"
-CORTEX = "<!-- cortex: made by `make results` -->", "<!-- end of cortex -->"
-MSP430 = "<!-- msp430: made by `make results` -->", "<!-- end of msp430 -->"
-FOUND = "<!-- found: made by `make results` -->", "<!-- end of found -->"
-EXAMPLE = "<!-- example: made by `make results` -->", "<!-- end of example -->"
 SIZES = {
     "sqr": (64, 96, 128, 160, 192, 224, 256, 384, 512, 768, 1024),
     "mul": MUL_SIZES,
 }
 MSP430_SIZES = {"sqr": (128, 160, 192, 256, 384, 512, 1024), "mul": (128, 160, 192, 256, 384, 512, 1024)}
 SMALL_SIZES = (128, 160, 256, 512, 1024)
+FIRST_SIZES = (256,)  # of short code in the README
 CORTEX_SIZES = {"sqr": (128, 160, 192, 224, 256, 384, 512, 1024, 2048), "mul": (128, 256, 512, 1024)}
 
 
@@ -67,13 +65,13 @@ def table() -> str:
     )
 
 
-def small() -> str:
+def small(sizes: Sequence[int] = SMALL_SIZES) -> str:
     """Markdown: what few bytes cost, and the smallest code of others."""
     avr = isa("avr")
     rows = []
     for op in OPS:
         others = [each for each in public(avr, op) if each.bytes]
-        for bits, goal in itertools.product(SMALL_SIZES, ("balanced", "size")):
+        for bits, goal in itertools.product(sizes, ("balanced", "size")):
             kernel = make(spec("avr", bits, op=op, goal=goal))
             command = Job(avr.name, kernel.spec.core.name, op, bits).command
             least = min((each for each in others if each.bits == bits), key=lambda each: each.bytes or 0, default=None)
@@ -85,17 +83,17 @@ def small() -> str:
     return markdown("| | bits | bytes | body | stack | method | smallest public code | repeat with |", rows)
 
 
-def cortex() -> str:
-    """Markdown: the same for Cortex-M, core by core."""
-    return by_core("arm", CORTEX_SIZES)
+def cortex(*, compared: bool = False) -> str:
+    """Markdown: the same for Cortex-M, core by core; those alone that others can be `compared` with."""
+    return by_core("arm", CORTEX_SIZES, compared=compared)
 
 
-def msp430() -> str:
+def msp430(*, compared: bool = False) -> str:
     """Markdown: the same for MSP430."""
-    return by_core("msp430", MSP430_SIZES)
+    return by_core("msp430", MSP430_SIZES, compared=compared)
 
 
-def by_core(name: str, sizes: Mapping[str, Sequence[int]]) -> str:
+def by_core(name: str, sizes: Mapping[str, Sequence[int]], *, compared: bool) -> str:
     """Markdown: calls on each core of an instruction set."""
     return markdown(
         "| core | | bits | call | bytes | stack | method | best public code | | repeat with |",
@@ -103,7 +101,7 @@ def by_core(name: str, sizes: Mapping[str, Sequence[int]]) -> str:
             f"| {ours.core} | {OPERATION[ours.op]} | {ours.bits} | **{ours.call}** | {ours.bytes} | {ours.stack}"
             f" | {ours.method} | {beside(name, ours)} | {again(name, ours)} |"
             for ours in known(SURVEYS[name])
-            if ours.bits in sizes[ours.op]
+            if ours.bits in sizes[ours.op] and (fastest(name, ours) or not compared)
         ),
     )
 
@@ -113,10 +111,15 @@ def again(name: str, ours: Figures) -> str:
     return f"`{Job(name, ours.core, ours.op, ours.bits).command}`"
 
 
+def fastest(name: str, ours: Figures, *, leaks: bool = False) -> Public | None:
+    """The fastest of others at that size, on that core; None where none is known."""
+    others = public(isa(name), ours.op, isa(name).core(ours.core))
+    return next((each for each in others if each.bits == ours.bits and bool(each.leaks) == leaks), None)
+
+
 def beside(name: str, ours: Figures, *, leaks: bool = False) -> str:
     """The fastest of others, and by how much ours differs: two cells."""
-    others = public(isa(name), ours.op, isa(name).core(ours.core))
-    best = next((each for each in others if each.bits == ours.bits and bool(each.leaks) == leaks), None)
+    best = fastest(name, ours, leaks=leaks)
     if best is None:
         return " | "
     own = ours.body if best.counts == "body" else ours.call
@@ -140,34 +143,38 @@ def floors() -> str:
     return markdown("| bits | method | body | floor | above | call | bytes |", rows)
 
 
-def between(text: str, markers: tuple[str, str], content: str) -> str:
-    """The text with what lies between the markers replaced."""
-    before, rest = text.split(markers[0])
-    return f"{before}{markers[0]}\n{content}{markers[1]}{rest.split(markers[1])[1]}"
+PARTS: Mapping[str, Mapping[str, Callable[[], str]]] = {  # by document: its parts, by the names in their markers
+    "README.md": {
+        "example": example,
+        "results": table,
+        "small": functools.partial(small, FIRST_SIZES),
+        "cortex": functools.partial(cortex, compared=True),
+        "msp430": functools.partial(msp430, compared=True),
+    },
+    "docs/results.md": {"results": table, "small": small, "cortex": cortex, "msp430": msp430},
+    "docs/search.md": {"found": floors},
+}
 
 
-def filled(text: str) -> str:
-    """The README with all parts fresh."""
-    for markers, part in ((EXAMPLE, example), (RESULTS, table), (SMALL, small), (CORTEX, cortex), (MSP430, msp430)):
-        text = between(text, markers, part())
+def filled(document: str, text: str) -> str:
+    """The text of a document with all its parts fresh."""
+    for name, part in PARTS[document].items():
+        begin, end = f"<!-- {name}: made by `make results` -->", f"<!-- end of {name} -->"
+        before, rest = text.split(begin)
+        text = f"{before}{begin}\n{part()}{end}{rest.split(end)[1]}"
     return text
 
 
-def found(text: str) -> str:
-    """docs/search.md with its table fresh."""
-    return between(text, FOUND, floors())
-
-
 @click.command()
-@click.option("--write", is_flag=True, help="Put them into README.md and docs/search.md.")
+@click.option("--write", is_flag=True, help="Put them into README.md, docs/results.md and docs/search.md.")
 def main(*, write: bool) -> None:
     """Print the tables of results."""
-    if write:
-        for name, fill in (("README.md", filled), ("docs/search.md", found)):
-            path = TOP / name
-            path.write_text(fill(path.read_text(encoding="utf-8")), encoding="utf-8")
-    else:
-        click.echo(table() + small() + cortex() + msp430())
+    if not write:
+        click.echo("".join(part() for part in PARTS["docs/results.md"].values()))
+        return
+    for document in PARTS:
+        path = TOP / document
+        path.write_text(filled(document, path.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 if __name__ == "__main__":
