@@ -156,12 +156,16 @@ PARTS: Mapping[str, Mapping[str, Callable[[], str]]] = {  # by document: its par
 }
 
 
+def between(text: str, markers: tuple[str, str], content: str) -> str:
+    """The text with what lies between the markers replaced."""
+    before, rest = text.split(markers[0])
+    return f"{before}{markers[0]}\n{content}{markers[1]}{rest.split(markers[1])[1]}"
+
+
 def filled(document: str, text: str) -> str:
     """The text of a document with all its parts fresh."""
     for name, part in PARTS[document].items():
-        begin, end = f"<!-- {name}: made by `make results` -->", f"<!-- end of {name} -->"
-        before, rest = text.split(begin)
-        text = f"{before}{begin}\n{part()}{end}{rest.split(end)[1]}"
+        text = between(text, (f"<!-- {name}: made by `make results` -->", f"<!-- end of {name} -->"), part())
     return text
 
 
