@@ -26,7 +26,7 @@ def recorded() -> list[Row]:
 
 
 FILES = sorted({*answers.path(avr()).parent.glob("*.toml")} - {answers.path(avr()).with_name("arm-orders.toml")})
-SAMPLE = [row for row in recorded() if row[2] % 96 == 0 and row[2] <= 768]
+SAMPLE = [row for row in recorded() if row[2] % 96 == 0 and row[2] <= 480]
 
 
 def test_every_size_up_to_512_bits_has_a_fastest_method() -> None:

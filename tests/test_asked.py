@@ -15,14 +15,14 @@ from sqgen.spec import Spec, spec
 # Cores that have answers, those that have to do with another one's, and such as no method is searched for; sizes that
 # have a front, and such that lie between.
 ASKED = [
-    ("avr", "atmega128", (64, 264, 272)),
+    ("avr", "atmega128", (64, 264)),
     ("avr", "atmega2560", (128,)),
     ("avr", "atxmega32a4u", (120,)),
-    ("arm", "cortex-m4", (96, 320)),
-    ("arm", "cortex-m3", (128, 288)),
+    ("arm", "cortex-m4", (96, 224)),
+    ("arm", "cortex-m3", (128, 192)),
     ("arm", "cortex-m0", (32, 64, 96, 160)),
     ("arm", "cortex-m33", (128,)),
-    ("msp430", "msp430", (64, 272)),
+    ("msp430", "msp430", (64, 144)),
     ("msp430", "msp430x", (32, 48, 128)),
     ("msp430", "msp430x-mpy32", (64, 208)),
 ]

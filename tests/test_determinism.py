@@ -81,17 +81,14 @@ def test_everything_that_should_be_compared_is_there() -> None:
 @pytest.mark.parametrize(
     "environment",
     [
-        {"PYTHONHASHSEED": "1"},
-        {"PYTHONHASHSEED": "random"},
-        {"LC_ALL": "C", "TZ": "Asia/Kathmandu"},
+        {"PYTHONHASHSEED": "1", "LC_ALL": "C", "TZ": "Asia/Kathmandu"},
+        {"PYTHONHASHSEED": "random", "TZ": "Pacific/Kiritimati", "PYTHONDONTWRITEBYTECODE": "1"},
         {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0", "PYTHONIOENCODING": "utf-8"},
-        {"TZ": "Pacific/Kiritimati", "PYTHONDONTWRITEBYTECODE": "1"},
         {"PYTHONWARNDEFAULTENCODING": "1", "PYTHONWARNINGS": "error", "PYTHONDEVMODE": "1"},
         {"LC_ALL": "POSIX", "LANG": "tr_TR.UTF-8", "LANGUAGE": "tr"},
         {"COLUMNS": "40", "LINES": "10", "TERM": "dumb", "NO_COLOR": "1"},
         {"COLUMNS": "300", "TERM": "xterm-256color", "FORCE_COLOR": "1", "COLORTERM": "truecolor"},
-        {"SOURCE_DATE_EPOCH": "1", "USER": "somebody", "HOSTNAME": "elsewhere", "HOME": "/nonexistent"},
-        {"PYTHONOPTIMIZE": "1"},
+        {"SOURCE_DATE_EPOCH": "1", "USER": "x", "HOSTNAME": "elsewhere", "HOME": "/nonexistent", "PYTHONOPTIMIZE": "1"},
     ],
     ids=lambda environment: " ".join(f"{name}={value}" for name, value in environment.items()),
 )

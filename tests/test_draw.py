@@ -190,7 +190,7 @@ def test_svg_legend_leaves_out_the_middle_of_many_blocks() -> None:
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize(("op", "name"), METHODS)
 def test_text_is_no_wider_than_asked(op: str, name: str, width: int) -> None:
-    for n in (*SIZES, 128):
+    for n in (*SIZES, 128) if width == min(WIDTHS) else SIZES:
         lines = draw_text.terminal(plan(op, n, name), width).splitlines()
         assert max(map(len, lines)) <= width
         assert all(line == line.rstrip() for line in lines)

@@ -97,18 +97,22 @@ def faulty(how: str, before: Path, folder: Path, line: str) -> list[dict[str, An
 
 
 QUICK = [line for line in WRITING if line.startswith(("--", "show"))]  # of the others each run takes seconds
+FAULTS = [
+    ("full", {Exit.FILE, Exit.OK}, r"(Error: cannot (write|read or write) [^\n]*\n)?"),
+    ("stop", {Exit.STOPPED}, r"\n?Error: stopped\n"),
+    ("kill", {-signal.SIGKILL}, ""),
+]
 
 
 @pytest.mark.parametrize(
-    ("line", "old"),
-    [*itertools.product(QUICK, [True, False]), *((line, True) for line in WRITING if line not in QUICK)],
-)
-@pytest.mark.parametrize(
-    ("how", "codes", "says"),
+    ("line", "old", "how", "codes", "says"),
     [
-        ("full", {Exit.FILE, Exit.OK}, r"(Error: cannot (write|read or write) [^\n]*\n)?"),
-        ("stop", {Exit.STOPPED}, r"\n?Error: stopped\n"),
-        ("kill", {-signal.SIGKILL}, ""),
+        *((line, old, *fault) for line, old, fault in itertools.product(QUICK, [True, False], FAULTS)),
+        *(
+            pytest.param(line, True, *fault, marks=() if fault is FAULTS[-1] else pytest.mark.sweep)
+            for line, fault in itertools.product(WRITING, FAULTS)
+            if line not in QUICK
+        ),
     ],
 )
 def test_at_every_step_a_file_is_what_it_was_or_what_it_is_to_be(

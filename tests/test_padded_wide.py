@@ -21,9 +21,9 @@ MADE = [  # limbs, and parameters
     ("mul", 1, {}),
     ("sqr", 3, {"limbs": "5"}),
     ("mul", 7, {"limbs": "11", "inner": "product-scanning"}),
-    ("mul", 8, {}),
-    ("sqr", 13, {"limbs": "16", "inner": "karatsuba-squaring"}),
-    ("mul", 13, {"limbs": "16", "inner": "karatsuba"}),
+    ("mul", 5, {}),
+    ("sqr", 7, {"limbs": "8", "inner": "karatsuba-squaring"}),
+    ("mul", 7, {"limbs": "8", "inner": "karatsuba"}),
 ]
 PARTS = {"cortex-m0": ",parts=whole"}  # as it wants them; others call them
 HOMES = [("msp430", "msp430"), ("msp430", "msp430x-mpy32"), ("arm", "cortex-m0"), ("arm", "cortex-m3")]
@@ -73,7 +73,7 @@ def test_what_it_costs_is_known_and_never_more(isa: str, core: str, op: str, bit
     rows = answers.fronts(which, op, same.core)[bits]
     tried = [row for row in rows if padding.particular(str(row[answers.METHOD]), limbs)]
     assert tried
-    for row, less in itertools.product(tried[:4], (1, 3)):
+    for row, less in itertools.product(tried[:2], (1, 3)):
         asked = spec(isa, bits - which.limb_bits * less, op=op, core=core)
         longer = padding.longer(asked, row, limbs)
         (made,), _ = choosing.tried(asked, [(padding.NAME, longer)])

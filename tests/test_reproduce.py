@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from sqgen.tables import isa, isa_names
 
 JOBS = [job for name in isa_names() for job in reproduce.jobs(isa(name))]
-SAMPLE = sorted(JOBS)[::32]
+SAMPLE = sorted(JOBS)[::64]
 
 
 def test_the_file_has_a_line_for_every_kernel_and_no_other() -> None:
