@@ -146,12 +146,11 @@ def test_an_arm_that_takes_longer_is_refused() -> None:
 # ---- code by hand ---------------------------------------------------------------------------------------------------
 
 START = ["movw r30, r24", "movw r26, r22", "movw r28, r20", "ld r22, x", "ld r23, y", "clr r20"]
-BRANCH = ["cp r22, r23", "brcs {0}", "rjmp {1}", "{0}:"]  # taken: 2 cycles, not taken 1 and RJMP 2
 
 
 def branching(one: list[str], other: list[str], then: list[str]) -> Foreign:
     """A product of two limbs: arms, one if a < b, then more, and a branch for which it pays to join."""
-    branch = [line.format("1", "2") for line in ("cp r22, r23", "brcs {0}f", "rjmp {1}f", "{0}:")]
+    branch = ["cp r22, r23", "brcs 1f", "rjmp 2f", "1:"]  # taken: 2 cycles, not taken 1 and RJMP 2
     body = [*START, *branch, "nop", *one, "rjmp 3f", "2:", *other, "nop", "nop", "3:", *then]
     again = ["cp r22, r23", "brcs 4f", "nop", "4:"]
     lines = [*(f"push r{register}" for register in (28, 29)), *body, *again, "clr r1"]
