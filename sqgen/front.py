@@ -20,13 +20,15 @@ from .contract import OPS
 from .errors import UserError
 from .idioms import idioms
 from .options import time_option
+from .padding import PARTS
 from .record import save_fronts
 from .spec import Spec, spec
 from .tables import isa
 
 UNROLLED = 256  # bits above which methods without a small form are left out: code as long as the flash of many parts
 TWICE = 2  # times as many bits, up to which those of them are made that are on the front there
-LONGEST = 1024  # bits up to which the one of them is made that takes the least stack
+LONGEST = 1024  # bits up to which those of them are made that take the least stack
+FEW = 2  # so many of them, the fastest
 WORSE = 1.01  # times the cycles of another row that is no larger: not worth a row
 
 
@@ -77,24 +79,45 @@ def tried(asked: Spec, unrolled: int) -> Iterator[tuple[str, str, answers.Row]]:
 def kept(asked: Spec, unrolled: int) -> list[str]:
     """The methods that are made at a size above `unrolled` bits even if all that they make is long: by the front of the
     largest size up to that, what is good in something there may still be, and least stack is always."""
-    fronts = answers.fronts(asked.contract.isa, asked.contract.op, asked.core)
-    rows = fronts.get(max((bits for bits in fronts if bits <= unrolled), default=0), [])
+    which, op, core = asked.contract.isa, asked.contract.op, asked.core
     if asked.bits > LONGEST and asked.bits > TWICE * unrolled:
         return []
+    fronts = answers.fronts(which, op, core)
+    nearest = max((bits for bits in fronts if bits <= unrolled), default=0)
+    rows = fronts.get(nearest, [])
     if asked.bits > TWICE * unrolled:
         rows = sorted(rows, key=lambda row: row[answers.STACK])[:1]
-    return [str(row[answers.METHOD]) for row in rows]
+    straight = in_one_piece(asked, nearest) if asked.bits <= LONGEST else []
+    return [str(row[answers.METHOD]) for row in rows] + straight
+
+
+def in_one_piece(asked: Spec, bits: int) -> list[str]:
+    """The fastest methods at a size that have neither parts nor a small form: those that beat them there may want more
+    stack at the size that is asked for, or more registers than there are."""
+    what = asked.contract
+    known = sorted(
+        answers.known(what.isa, what.op, bits, asked.core), key=lambda each: (each[1][answers.BODY], each[0])
+    )
+    limbs = bits // what.isa.limb_bits
+    straight = [
+        name
+        for name in dict.fromkeys(name for name, _ in known)
+        if PARTS not in methods.defaults(name, limbs) and not methods.compact(name, limbs)
+    ]
+    return straight[:FEW]
 
 
 def priced(asked: Spec, row: answers.Row) -> answers.Row | None:
-    """The row with its costs, None if it cannot be compiled."""
-    which = asked.contract.isa
+    """The row with its costs, None if it cannot be compiled, or is more than a part with the core can hold."""
+    which, room = asked.contract.isa, choosing.room_of(asked)
     try:
         plan = choosing.plan(asked, str(row[answers.METHOD]), answers.given(row))
         if not idioms(which).forms(plan, asked.core):  # to say which are formed would take longer
             return None
         compiled = compile_plan(plan, which, str(row[answers.GOAL]), asked.core)
     except UserError:
+        return None
+    if room is not None and len(compiled.image) > room:
         return None
     price = measure.price(compiled, asked.core)
     costs = (price.body, price.call, len(compiled.image), measure.stack(compiled, asked.core))

@@ -73,6 +73,32 @@ def test_long_code_is_tried_only_for_who_asks_for_little_stack() -> None:
     assert all("free-order" not in names(other) for other in others)
 
 
+@pytest.mark.parametrize(
+    ("name", "op", "bits", "stack", "method"),
+    [
+        ("avr", "sqr", 384, 20, "sweeps"),
+        ("avr", "sqr", 440, 20, "sweeps"),
+        ("avr", "sqr", 384, 30, "streamed-karatsuba"),
+        ("avr", "mul", 552, 20, "operand-caching"),
+        ("msp430", "sqr", 608, 90, "product-scanning"),
+    ],
+)
+def test_in_little_stack_nothing_is_slower_than_a_method_in_one_piece(
+    name: str, op: str, bits: int, stack: int, method: str
+) -> None:
+    """However long that is."""
+    asked = spec(name, bits, op=op, max_stack=stack)
+    taken, known = (choosing.rank(each, choosing.choose(each)) for each in (asked, replace(asked, method=method)))
+    assert taken <= known
+
+
+def test_no_row_is_longer_than_what_a_part_can_hold() -> None:
+    asked = spec(avr(), 1024, op="mul")
+    row: Row = {answers.METHOD: "operand-caching", answers.GOAL: "speed"}
+    assert front.priced(asked, row) is None
+    assert all(costs(row)[2] <= 1 << 17 for op in OPS for rows in answers.fronts(avr(), op).values() for row in rows)
+
+
 def test_what_fits_is_enough_where_all_else_is_far_slower() -> None:
     asked = spec(avr(), 520, op="mul", max_stack=18)
     (fast,) = (row for row in answers.fronts(avr(), "mul")[512] if row[answers.METHOD] == "full-operand-caching")
