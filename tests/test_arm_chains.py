@@ -38,9 +38,8 @@ LEVELS = [  # Karatsuba's levels in place, halves that are equal and that are no
     ("mul", 480, "karatsuba", {"levels": "1", "parts": "inline"}),  # L is a level
     ("mul", 288, "bordered", {"border": "1", "block": "3"}),
     ("mul", 320, "bordered", {"border": "2", "block": "1"}),
-    pytest.param(
-        "mul", 1120, "karatsuba", {"levels": "5", "parts": "nested"}, marks=pytest.mark.sweep
-    ),  # rows around a part
+    # with rows around a part
+    pytest.param("mul", 1120, "karatsuba", {"levels": "5", "parts": "nested"}, marks=pytest.mark.sweep),
 ]
 HALVES = (0, 1, 0x7FFF, 0x8000, 0xFFFE, 0xFFFF)
 

@@ -26,7 +26,11 @@ ASKED = [
     ("msp430", "msp430x", (32, 48, 128)),
     ("msp430", "msp430x-mpy32", (64, 208)),
 ]
-CASES = [(isa, core, op, bits) for isa, core, sizes in ASKED for op in ("sqr", "mul") for bits in sizes]
+LONG = [("avr", "atmega128", 272), ("arm", "cortex-m4", 320), ("arm", "cortex-m3", 288), ("msp430", "msp430", 272)]
+CASES = [
+    *((isa, core, op, bits) for isa, core, sizes in ASKED for op in ("sqr", "mul") for bits in sizes),
+    *(pytest.param(isa, core, op, bits, marks=pytest.mark.sweep) for isa, core, bits in LONG for op in ("sqr", "mul")),
+]
 
 
 def cost(asked: Spec, made: Compiled) -> int:

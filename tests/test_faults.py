@@ -109,7 +109,7 @@ FAULTS = [
     [
         *((line, old, *fault) for line, old, fault in itertools.product(QUICK, [True, False], FAULTS)),
         *(
-            pytest.param(line, True, *fault, marks=() if fault is FAULTS[-1] else pytest.mark.sweep)
+            pytest.param(line, True, *fault, marks=() if fault[0] == "kill" else pytest.mark.sweep)
             for line, fault in itertools.product(WRITING, FAULTS)
             if line not in QUICK
         ),

@@ -22,12 +22,12 @@ from sqgen.oracles import OracleMissing, qemu_avr, simavr
 RUNS = 6  # the first six operands are all limbs 0, 1, 7f, 80, fe, ff
 
 # Every size up to 256 bits with one method, and all of them with some other one; the sweep has all with all.
-EVERY_SIZE = [("sqr", bits, "sbd") for bits in (*range(16, 257, 16), 328, 392)]
+EVERY_SIZE = [("sqr", bits, "sbd") for bits in (*range(16, 257, 8), 320, 392, 512)]
 FORMS = [(op, name) for op in OPS for name in methods.names() if formed(name, op)]
 IN_TURN = [
     (op, bits, name)
     for at, (op, name) in enumerate(FORMS)
-    for bits in range(16 + 8 * (at % 17), LARGEST.get((op, name), 256) + 1, 136)
+    for bits in range(16 + 8 * (at % 11), LARGEST.get((op, name), 256) + 1, 88)
 ]
 SOME_SIZES = [
     *IN_TURN,

@@ -116,14 +116,14 @@ def test_where_no_idioms_copy_operands_another_method_is_named() -> None:
 SAMPLE = [
     (op, bits, row)
     for op in ("mul", "sqr")
-    for bits in (192, 256, 736)
+    for bits in (192, 256, 480, 736)
     for row in answers.fronts(avr(), op)[bits]
     if padding.particular(str(row[answers.METHOD]), bits // 8)
 ][::3]
 
 
 @pytest.mark.parametrize(("op", "bits", "row"), SAMPLE, ids=lambda each: str(each)[:40])
-@pytest.mark.parametrize("less", [1, 11])
+@pytest.mark.parametrize("less", [1, pytest.param(3, marks=pytest.mark.sweep), 11])
 def test_what_it_costs_is_known_and_never_more(op: str, bits: int, row: answers.Row, less: int) -> None:
     asked = spec(avr(), bits - 8 * less, op=op)
     longer = padding.longer(asked, row, bits // 8)

@@ -57,8 +57,8 @@ def table() -> str:
         " with `--allow-branches` | best that branches | | repeat with |",
         (
             f"| {OPERATION[ours.op]} | {ours.bits} | **{ours.body}** | {ours.bytes} | {ours.stack}"
-            f" | {ours.method} | {beside('avr', ours)} | {with_branches(branching.get((ours.op, ours.bits)))}"
-            f" | {again('avr', ours)} |"
+            f" | {ours.method} | {beside(ours, fastest('avr', ours))}"
+            f" | {with_branches(branching.get((ours.op, ours.bits)))} | {again('avr', ours)} |"
             for ours in known(SURVEYS["avr"])
             if ours.bits in SIZES[ours.op]
         ),
@@ -83,25 +83,17 @@ def small(sizes: Sequence[int] = SMALL_SIZES) -> str:
     return markdown("| | bits | bytes | body | stack | method | smallest public code | repeat with |", rows)
 
 
-def cortex(*, compared: bool = False) -> str:
-    """Markdown: the same for Cortex-M, core by core; those alone that others can be `compared` with."""
-    return by_core("arm", CORTEX_SIZES, compared=compared)
-
-
-def msp430(*, compared: bool = False) -> str:
-    """Markdown: the same for MSP430."""
-    return by_core("msp430", MSP430_SIZES, compared=compared)
-
-
-def by_core(name: str, sizes: Mapping[str, Sequence[int]], *, compared: bool) -> str:
-    """Markdown: calls on each core of an instruction set."""
+def by_core(name: str, sizes: Mapping[str, Sequence[int]], *, compared: bool = False) -> str:
+    """Markdown: calls on each core of an instruction set; those alone that others can be `compared` with."""
     return markdown(
         "| core | | bits | call | bytes | stack | method | best public code | | repeat with |",
         (
             f"| {ours.core} | {OPERATION[ours.op]} | {ours.bits} | **{ours.call}** | {ours.bytes} | {ours.stack}"
-            f" | {ours.method} | {beside(name, ours)} | {again(name, ours)} |"
+            f" | {ours.method} | {beside(ours, best)} | {again(name, ours)} |"
             for ours in known(SURVEYS[name])
-            if ours.bits in sizes[ours.op] and (fastest(name, ours) or not compared)
+            if ours.bits in sizes[ours.op]
+            for best in [fastest(name, ours)]
+            if best or not compared
         ),
     )
 
@@ -117,9 +109,8 @@ def fastest(name: str, ours: Figures, *, leaks: bool = False) -> Public | None:
     return next((each for each in others if each.bits == ours.bits and bool(each.leaks) == leaks), None)
 
 
-def beside(name: str, ours: Figures, *, leaks: bool = False) -> str:
+def beside(ours: Figures, best: Public | None) -> str:
     """The fastest of others, and by how much ours differs: two cells."""
-    best = fastest(name, ours, leaks=leaks)
     if best is None:
         return " | "
     own = ours.body if best.counts == "body" else ours.call
@@ -128,7 +119,7 @@ def beside(name: str, ours: Figures, *, leaks: bool = False) -> str:
 
 def with_branches(ours: Figures | None) -> str:
     """Ours where branches on signs are allowed, and the fastest of others that branch: three cells."""
-    return f"**{ours.body}** | {beside('avr', ours, leaks=True)}" if ours else " | | "
+    return f"**{ours.body}** | {beside(ours, fastest('avr', ours, leaks=True))}" if ours else " | | "
 
 
 def floors() -> str:
@@ -143,15 +134,17 @@ def floors() -> str:
     return markdown("| bits | method | body | floor | above | call | bytes |", rows)
 
 
+CORTEX = functools.partial(by_core, "arm", CORTEX_SIZES)
+MSP430 = functools.partial(by_core, "msp430", MSP430_SIZES)
 PARTS: Mapping[str, Mapping[str, Callable[[], str]]] = {  # by document: its parts, by the names in their markers
     "README.md": {
         "example": example,
         "results": table,
         "small": functools.partial(small, FIRST_SIZES),
-        "cortex": functools.partial(cortex, compared=True),
-        "msp430": functools.partial(msp430, compared=True),
+        "cortex": functools.partial(CORTEX, compared=True),
+        "msp430": functools.partial(MSP430, compared=True),
     },
-    "docs/results.md": {"results": table, "small": small, "cortex": cortex, "msp430": msp430},
+    "docs/results.md": {"results": table, "small": small, "cortex": CORTEX, "msp430": MSP430},
     "docs/search.md": {"found": floors},
 }
 
