@@ -20,15 +20,13 @@ from .contract import OPS
 from .errors import UserError
 from .idioms import idioms
 from .options import time_option
-from .padding import PARTS
 from .record import save_fronts
 from .spec import Spec, spec
 from .tables import isa
 
-UNROLLED = 256  # bits above which methods without a small form are left out: code as long as the flash of many parts
-TWICE = 2  # times as many bits, up to which those of them are made that are on the front there
-LONGEST = 1024  # bits up to which those of them are made that take the least stack
-FEW = 2  # so many of them, the fastest
+UNROLLED = 256  # bits up to which all methods are made in all ways
+TWICE = 2  # times as many bits, up to which those without a small form are that are on the front there
+LONGEST = 1024  # bits up to which they are made at all: code as long as the flash of many parts
 WORSE = 1.01  # times the cycles of another row that is no larger: not worth a row
 
 
@@ -67,44 +65,26 @@ def tried(asked: Spec, unrolled: int) -> Iterator[tuple[str, str, answers.Row]]:
     long = kept(asked, unrolled)
     for name in methods.names(what.op):
         small: list[answers.Row] = [{**given} for given in methods.compact(name, what.limbs)]
-        if asked.bits > unrolled and not small and name not in long:
-            continue
-        ways = methods.points(name, what.limbs) + methods.between(name, what.limbs)
+        whole = bool(small) or asked.bits <= unrolled or name in long
+        ways = methods.points(name, what.limbs) + methods.between(name, what.limbs) if whole else []
         likely: list[answers.Row] = [{**given} for given in ways]
         known = [{}, *likely, *answers.rows(what.isa, name, what.op, asked.bits, asked.core)]
-        yield from ((name, "speed", row) for row in known)
-        yield from ((name, "call", row) for row in (*known, *small))
+        if whole or asked.bits <= LONGEST:
+            yield from ((name, "speed", row) for row in known)
+        if whole:
+            yield from ((name, "call", row) for row in (*known, *small))
 
 
 def kept(asked: Spec, unrolled: int) -> list[str]:
-    """The methods that are made at a size above `unrolled` bits even if all that they make is long: by the front of the
-    largest size up to that, what is good in something there may still be, and least stack is always."""
-    which, op, core = asked.contract.isa, asked.contract.op, asked.core
+    """The methods of which all is made at a size above `unrolled` bits even if all that they make is long: by the front
+    of the largest size up to that, what is good in something there may still be, and least stack is always."""
     if asked.bits > LONGEST and asked.bits > TWICE * unrolled:
         return []
-    fronts = answers.fronts(which, op, core)
-    nearest = max((bits for bits in fronts if bits <= unrolled), default=0)
-    rows = fronts.get(nearest, [])
+    fronts = answers.fronts(asked.contract.isa, asked.contract.op, asked.core)
+    rows = fronts.get(max((bits for bits in fronts if bits <= unrolled), default=0), [])
     if asked.bits > TWICE * unrolled:
         rows = sorted(rows, key=lambda row: row[answers.STACK])[:1]
-    straight = in_one_piece(asked, nearest) if asked.bits <= LONGEST else []
-    return [str(row[answers.METHOD]) for row in rows] + straight
-
-
-def in_one_piece(asked: Spec, bits: int) -> list[str]:
-    """The fastest methods at a size that have neither parts nor a small form: those that beat them there may want more
-    stack at the size that is asked for, or more registers than there are."""
-    what = asked.contract
-    known = sorted(
-        answers.known(what.isa, what.op, bits, asked.core), key=lambda each: (each[1][answers.BODY], each[0])
-    )
-    limbs = bits // what.isa.limb_bits
-    straight = [
-        name
-        for name in dict.fromkeys(name for name, _ in known)
-        if PARTS not in methods.defaults(name, limbs) and not methods.compact(name, limbs)
-    ]
-    return straight[:FEW]
+    return [str(row[answers.METHOD]) for row in rows]
 
 
 def priced(asked: Spec, row: answers.Row) -> answers.Row | None:

@@ -81,6 +81,8 @@ def test_long_code_is_tried_only_for_who_asks_for_little_stack() -> None:
         ("avr", "sqr", 384, 30, "streamed-karatsuba"),
         ("avr", "mul", 552, 20, "operand-caching"),
         ("msp430", "sqr", 608, 90, "product-scanning"),
+        ("msp430", "mul", 336, 24, "hybrid"),
+        ("msp430", "mul", 640, 24, "hybrid"),
     ],
 )
 def test_in_little_stack_nothing_is_slower_than_a_method_in_one_piece(
