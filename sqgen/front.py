@@ -26,14 +26,14 @@ from .tables import isa
 
 UNROLLED = 256  # bits up to which all methods are made in all ways
 TWICE = 2  # times as many bits, up to which those without a small form are that are on the front there
-LONGEST = 1024  # bits up to which they are made at all: code as long as the flash of many parts
+LONGEST = 1024  # bits up to which the others are made at all: code as long as the flash of many parts
 WORSE = 1.01  # times the cycles of another row that is no larger: not worth a row
 
 
 @dataclass(frozen=True)
 class Job:
     """The front of an operation at a size, on a core; with `any_time` also of instructions whose cycles depend on
-    operands; `unrolled`: bits up to which methods without a small form are made."""
+    operands; `unrolled`: bits up to which methods without a small form are made in all ways."""
 
     isa_name: str
     op: str
@@ -135,7 +135,7 @@ def job(what: Job) -> list[answers.Row]:
 @click.option("--step", default=32, show_default=True, help="Bits from size to size.")
 @click.option("--least", default=32, show_default=True, help="Smallest size in bits.")
 @click.option("--most", default=1024, show_default=True, help="Largest size in bits.")
-@click.option("--unrolled", default=UNROLLED, show_default=True, help="Bits up to which all methods are made.")
+@click.option("--unrolled", default=UNROLLED, show_default=True, help="Bits up to which all are made in all ways.")
 def main(name: str, core_name: str | None, *, allow_variable_time: bool, unrolled: int, **sizes: int) -> None:
     """Make all candidates, and write the file."""
     which = isa(name)
