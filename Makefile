@@ -8,7 +8,8 @@
 # make matrix  every method, size and core: proved, simulated, held against its manifest; hours, goes on where it was.
 # make hostile  how many bad inputs the tests try; a few minutes.
 # make trust  docs/trust-report.md: what was tried so far, of all that these commands left.
-# make sweep every method at every size up to 256 bits, proved and run in the simulator; takes minutes.
+# make sweep every method at every size up to 256 bits, proved and run in the simulator, and all cases of the tests of
+#            which `make test` runs some; takes minutes.
 
 PYTHON ?= python3
 VENV   ?= .venv
@@ -26,11 +27,11 @@ test: $(VENV)/tested-with packages
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -n 0 -m clock
+	$(BIN)/python -m pytest -n 0 -m 'clock and not sweep'
 	$(BIN)/python -m pytest -n auto
 
 sim: $(VENV)/tested-with packages
-	$(BIN)/python -m pytest -n auto -m simulator
+	$(BIN)/python -m pytest -n auto -m 'simulator and not mutate and not sweep and not clock'
 
 answers: $(VENV)/installed  # search for the parameters in schedules/answers; takes minutes
 	$(BIN)/python -m sqgen.tune --isa avr
@@ -119,8 +120,9 @@ fuzz: $(VENV)/tested-with packages  # damaged kernels for prove, verify and chec
 	$(BIN)/pip install --quiet --editable '.[fuzz]'
 	$(BIN)/python tools/fuzz.py $(FUZZ)
 
-sweep: $(VENV)/tested-with packages  # every method at every size up to 256 bits; takes minutes
-	$(BIN)/python -m pytest -n auto -m sweep
+sweep: $(VENV)/tested-with packages  # every method at every size up to 256 bits, and all cases of tests; takes minutes
+	$(BIN)/python -m pytest -n 0 -m 'sweep and clock'
+	$(BIN)/python -m pytest -n auto -m 'sweep and not clock'
 
 # Debian keeps venv in a package of its own, which is installed if we may.
 $(VENV)/made:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import functools
 import gc
+import hashlib
+import itertools
 import os
+import re
 import signal
 import subprocess
 import tempfile
+from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -34,6 +38,7 @@ TESTS = Path(__file__).parent
 Line = tuple[str | int, ...]  # an instruction: its name in the table, and its operands
 # Bits above which a method that keeps much in registers does not fit them; the others go to 1024.
 LARGEST = {("mul", "rows"): 128, ("sqr", "rows"): 152, ("sqr", "streamed-karatsuba"): 352}
+SOME, ONE_OF = 10, 8  # cases that are run of a test marked `many`: so many, and of more one of so many
 
 
 def missing(message: str) -> None:
@@ -46,6 +51,28 @@ def missing(message: str) -> None:
 def pytest_configure() -> None:
     """Programs that tests start can be interrupted, even if the tests are a script's job in background."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Of tests that have `many` cases some are run each time, always the same; the rest are for `make sweep`."""
+    tests: defaultdict[str, list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        if item.get_closest_marker("many") and not item.get_closest_marker("sweep"):
+            tests[item.nodeid.partition("[")[0]].append(item)
+    for item in itertools.chain.from_iterable(map(rest, tests.values())):
+        item.add_marker("sweep")
+
+
+def rest(cases: list[pytest.Item]) -> list[pytest.Item]:
+    """Those that are not among the some that have most words in their names, such as a core, a method and a size, which
+    none before them has."""
+    ordered = sorted(cases, key=lambda case: hashlib.sha256(case.nodeid.encode()).digest())
+    left = {case: {*re.findall(r"[^-\s(),']+", case.nodeid.partition("[")[2])} for case in ordered}
+    seen: set[str] = set()
+    for _ in range(min(max(SOME, len(cases) // ONE_OF), len(cases))):
+        seen |= left.pop(max(left, key=lambda case: len(left[case] - seen)))
+    return list(left)
 
 
 def pytest_collection_finish() -> None:

@@ -14,7 +14,7 @@ from patience import patience
 from sqgen.forward_proof import prove_forward
 
 PATIENCE = 2.0  # seconds for one proof of a mutant
-FEW, MANY = 4, 100  # mutants tried of one kernel in a normal run, and among the slow tests
+FEW, MANY = 3, 100  # mutants tried of one kernel in a normal run, and among the slow tests
 KERNELS = [name for name in (*NAMES, *own(range(2, 9, 2))) if not name.endswith("96")]
 MANY_CASES = [name for name in KERNELS if name.startswith(("signed", "streamed"))]  # the forward proof takes seconds
 
@@ -23,6 +23,7 @@ class Slow(Exception):
     """A proof takes longer than there is patience."""
 
 
+@pytest.mark.many
 @pytest.mark.parametrize("name", KERNELS)
 def test_both_proofs_accept_the_kernel(name: str) -> None:
     kernel = subject(name)

@@ -48,6 +48,7 @@ def test_what_is_read_of_a_file_is_what_it_says(file: Path) -> None:
     assert found == tables and sum(map(len, found.values())) > 20 and not answers.Sizes(file, "none.sqr")
 
 
+@pytest.mark.many
 @pytest.mark.parametrize(
     "row",
     [pytest.param(row, marks=pytest.mark.sweep if row[2] > LARGE else ()) for row in SAMPLE],

@@ -58,6 +58,7 @@ def of_halves(kernel: Kernel, count: int) -> Iterator[tuple[int, ...]]:
         )
 
 
+@pytest.mark.many
 @pytest.mark.parametrize("request_", REQUESTS)
 def test_a_proved_kernel_gives_the_product_in_the_interpreter(request_: tuple[str, int, str]) -> None:
     kernel = of(request_)

@@ -42,6 +42,7 @@ def of(request: tuple[str, int, str]) -> Kernel:
     return made(*request)
 
 
+@pytest.mark.many
 @pytest.mark.parametrize("request_", REQUESTS)
 def test_a_proved_kernel_gives_the_product_in_the_interpreter(request_: tuple[str, int, str]) -> None:
     kernel = of(request_)
@@ -313,6 +314,7 @@ def test_a_core_may_have_a_largest_size_of_its_own() -> None:
         spec("arm", 2080, core="cortex-m3")
 
 
+@pytest.mark.many
 @pytest.mark.parametrize("core", ["cortex-m0", "cortex-m3", "cortex-m4"])
 @pytest.mark.parametrize("bits", [32, 96, 128])
 @pytest.mark.parametrize("op", ["sqr", "mul"])

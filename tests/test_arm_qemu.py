@@ -12,6 +12,7 @@ from sqgen.oracles import OracleFailed, qemu_arm
 pytestmark = pytest.mark.simulator
 
 
+@pytest.mark.many
 @pytest.mark.parametrize("core", sorted(qemu_arm.BOARDS))
 @pytest.mark.parametrize(("op", "bits"), [("sqr", 64), ("sqr", 256), ("sqr", 512), ("mul", 256)])
 def test_a_kernel_called_from_c_is_right(op: str, bits: int, core: str) -> None:

@@ -23,6 +23,7 @@ LEVELS = {  # parts, loops
 METHODS = [(op, method) for op in ("sqr", "mul") for method in names(op) if method not in LEVELS]
 
 
+@pytest.mark.many
 @pytest.mark.parametrize("bits", [64, 96, 160, 256])
 @pytest.mark.parametrize(("op", "method"), METHODS)
 def test_a_method_gives_the_product_in_the_interpreter(op: str, method: str, bits: int) -> None:
@@ -32,6 +33,7 @@ def test_a_method_gives_the_product_in_the_interpreter(op: str, method: str, bit
         assert call(kernel.compiled.image, kernel.spec.contract, kernel.spec.core, values) == values[0] * values[-1]
 
 
+@pytest.mark.many
 @pytest.mark.simulator
 @pytest.mark.parametrize(("op", "method"), METHODS)
 def test_a_method_is_right_in_unicorn(op: str, method: str) -> None:

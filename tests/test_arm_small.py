@@ -23,6 +23,7 @@ CORES = ("cortex-m0", "cortex-m0.small-multiply", "cortex-m0plus", "cortex-m23")
 SIZES = [(op, 32 * limbs) for op in ("sqr", "mul") for limbs in (2, 3, 4, 5, 6, 7, 8, 9, 10, 12)]
 
 
+@pytest.mark.many
 @pytest.mark.parametrize(("op", "bits"), SIZES)
 def test_a_proved_kernel_gives_the_product_in_the_interpreter(op: str, bits: int) -> None:
     kernel = made(op, bits, core=CORE)

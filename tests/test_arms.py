@@ -63,6 +63,7 @@ def lowered(bits: int) -> Function:
 # ---- the kernels ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.many
 @pytest.mark.parametrize("bits", SIZES)
 def test_three_ways_are_proved_twice_and_take_equally_long_on_every_core(bits: int) -> None:
     code = compiled("mul", bits // 8, "karatsuba", **IN_PLACE).image

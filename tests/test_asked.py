@@ -38,6 +38,7 @@ def cost(asked: Spec, made: Compiled) -> int:
     return choosing.rank(asked, made)[0]
 
 
+@pytest.mark.many
 @pytest.mark.parametrize(("isa", "core", "op", "bits"), CASES)
 def test_what_is_taken_is_found_within_its_own_limits_by_its_name_and_for_each_goal(
     isa: str, core: str, op: str, bits: int

@@ -37,6 +37,7 @@ def test_rows_in_loops_grow_by_what_moves_a_pointer_far_alone(op: str, most: int
     assert sizes == sorted(sizes) and sizes[-1] - sizes[0] <= FAR and sizes[-1] <= most
 
 
+@pytest.mark.many
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("op", ["sqr", "mul"])
 @pytest.mark.parametrize("limbs", [*range(2, 20), 31, 65])

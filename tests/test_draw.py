@@ -87,6 +87,7 @@ def test_what_lies_behind_other_cells_is_counted() -> None:
     assert f"; {hidden} of them behind others" in draw_text.terminal(made) and "behind" in draw_svg.svg(made)
 
 
+@pytest.mark.many
 @pytest.mark.parametrize("n", range(2, 65))
 @pytest.mark.parametrize(("op", "name"), WHOLE)
 def test_svg_draws_every_cell_exactly_once(op: str, name: str, n: int) -> None:
@@ -187,6 +188,7 @@ def test_svg_legend_leaves_out_the_middle_of_many_blocks() -> None:
     assert "… 5 more …" in text and ">row 16: 25 cells</text>" in text and ">row 17: 25 cells</text>" not in text
 
 
+@pytest.mark.many
 @pytest.mark.parametrize("sizes", [SIZES, pytest.param([128], marks=pytest.mark.sweep)])
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize(("op", "name"), METHODS)

@@ -104,6 +104,7 @@ FAULTS = [
 ]
 
 
+@pytest.mark.many
 @pytest.mark.parametrize(
     ("line", "old", "how", "codes", "says"),
     [

@@ -56,6 +56,7 @@ def before(name: str, lines: Lines, op: str = "sqr") -> tuple[str, str]:
 # ---- buffers that overlap -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.many
 @pytest.mark.parametrize(("name", "op", "method"), METHODS)
 def test_overlaps_that_are_promised_are_right_and_no_others(name: str, op: str, method: str) -> None:
     """The result lies at every displacement from each operand, and beyond; where it is not promised, some operands show

@@ -37,12 +37,14 @@ def is_proved(op: str, limbs: int, method: str, **parameters: str) -> None:
     assert verdict.cases == 1, "masks are factors"
 
 
+@pytest.mark.many
 @pytest.mark.parametrize(("op", "method"), METHODS)
 @pytest.mark.parametrize("limbs", range(2, 9))
 def test_kernels_of_every_method_are_proved(op: str, method: str, limbs: int) -> None:
     is_proved(op, limbs, method)
 
 
+@pytest.mark.many
 @pytest.mark.parametrize(("op", "method"), METHODS)
 def test_kernels_of_128_bits_are_proved(op: str, method: str) -> None:
     is_proved(op, 16, method)
@@ -190,6 +192,7 @@ def refuses_what_is_wrong(name: str, tried: int, runs: int) -> bool:
 SIGNED = "mul/karatsuba levels=1 parts=inline/32"  # masks are products
 
 
+@pytest.mark.many
 @pytest.mark.parametrize(
     "name", [*own(range(3, 4)), "exchange24", "tflag24", "karatsuba32", "loop32", "pushpop24", SIGNED]
 )

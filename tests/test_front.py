@@ -29,6 +29,7 @@ SAMPLE = [each for each in RECORDED if each[0].bits in (32, 96, 192)]
 of_each_home = pytest.mark.parametrize(("which", "core", "op"), HOMES, ids=lambda each: getattr(each, "name", each))
 
 
+@pytest.mark.many
 @pytest.mark.parametrize(("job", "row"), SAMPLE, ids=lambda each: str(each)[:60])
 def test_a_row_costs_what_was_recorded(job: front.Job, row: Row) -> None:
     again = front.priced(job.spec, row)
@@ -135,6 +136,7 @@ def test_the_points_of_all_goals_are_beaten_by_no_public_code_in_both_cycles_and
             )
 
 
+@pytest.mark.many
 @pytest.mark.clock
 @pytest.mark.parametrize("goal", GOALS)
 @pytest.mark.parametrize(

@@ -65,6 +65,7 @@ def seen(made: Kernel, runs: int = RUNS) -> tuple[int, int, int]:
     return report.call, report.body, report.stack
 
 
+@pytest.mark.many
 @pytest.mark.simulator
 @pytest.mark.parametrize(("op", "bits", "method"), dict.fromkeys(EVERY_SIZE + SOME_SIZES))
 def test_manifest_and_simavr_are_one_number_and_the_values_are_right(op: str, bits: int, method: str) -> None:
@@ -72,6 +73,7 @@ def test_manifest_and_simavr_are_one_number_and_the_values_are_right(op: str, bi
     assert seen(made) == numbers(made)
 
 
+@pytest.mark.many
 @pytest.mark.simulator
 @pytest.mark.parametrize("part", CONFIRMED)
 @pytest.mark.parametrize(("op", "bits", "method"), EACH_METHOD)

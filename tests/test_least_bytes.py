@@ -37,6 +37,7 @@ def lengths(which: Isa, core: Core, op: str, bits: int) -> Iterator[tuple[int, i
             yield least_length(idioms(which).lower(plan, which, core), which), made
 
 
+@pytest.mark.many
 @pytest.mark.parametrize(("name", "core", "op", "bits"), CASES)
 def test_no_code_is_shorter_than_what_is_said_of_it(name: str, core: str, op: str, bits: int) -> None:
     which = isa(name)

@@ -24,6 +24,7 @@ EVERY = [
 ]
 
 
+@pytest.mark.many
 @pytest.mark.parametrize(("op", "bits", "core"), EVERY)
 def test_a_proved_kernel_gives_the_product_in_the_interpreter(op: str, bits: int, core: str) -> None:
     kernel = made(op, bits, core=core)
@@ -32,6 +33,7 @@ def test_a_proved_kernel_gives_the_product_in_the_interpreter(op: str, bits: int
         assert call(kernel.compiled.image, kernel.spec.contract, kernel.spec.core, values) == values[0] * values[-1]
 
 
+@pytest.mark.many
 @pytest.mark.simulator
 @pytest.mark.parametrize("interrupts", ["guard", "caller"])
 @pytest.mark.parametrize(("op", "bits"), [*REQUESTS, ("sqr", 512), ("mul", 512)])
@@ -65,6 +67,7 @@ UNEQUAL = [  # methods whose halves differ
 OTHERS += UNEQUAL
 
 
+@pytest.mark.many
 @pytest.mark.simulator
 @pytest.mark.parametrize(("op", "bits", "method", "parameters"), OTHERS)
 def test_rows_and_levels_are_right_in_mspdebug_and_the_interpreter(
@@ -144,6 +147,7 @@ def test_the_price_is_what_the_interpreter_counts_on_the_executed_path(op: str, 
     assert price(msp430(), kernel.spec.core, kernel.compiled.image, path) == kernel.price
 
 
+@pytest.mark.many
 @pytest.mark.simulator
 @pytest.mark.parametrize("assembler", ["GNU", "LLVM"])
 @pytest.mark.parametrize("core", CORES)

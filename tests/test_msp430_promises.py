@@ -82,6 +82,7 @@ def test_a_part_without_a_multiplier_is_refused(sqgen: Call) -> None:
     assert row.split()[-2:] == ["mpy16,", "mpy32"]
 
 
+@pytest.mark.many
 @pytest.mark.parametrize("core", CORES)
 @pytest.mark.parametrize("op", ["sqr", "mul"])
 @pytest.mark.parametrize("bits", [32, 48, 112, 128, 144])
@@ -116,6 +117,7 @@ SQUARES = [m for m in methods.names("sqr") if "karatsuba" not in m and m not in 
 PRODUCTS = [m for m in methods.names("mul") if "karatsuba" not in m and m not in SHAPES]
 
 
+@pytest.mark.many
 @pytest.mark.simulator
 @pytest.mark.parametrize(
     ("op", "method"), [*(("sqr", name) for name in SQUARES), *(("mul", name) for name in PRODUCTS)]

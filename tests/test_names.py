@@ -29,6 +29,7 @@ def called(folder: Path, *words: str, **environment: str) -> subprocess.Complete
     )
 
 
+@pytest.mark.many
 @LOCALES
 @pytest.mark.parametrize("name", NAMES)
 def test_every_command_takes_files_of_any_name(tmp_path: Path, name: str, locale: dict[str, str]) -> None:
@@ -48,6 +49,7 @@ def test_every_command_takes_files_of_any_name(tmp_path: Path, name: str, locale
     assert not (tmp_path / "x").exists()
 
 
+@pytest.mark.many
 @LOCALES
 @pytest.mark.simulator
 @pytest.mark.parametrize("name", ["a folder", "Größe", "-o", "a;b"])

@@ -162,6 +162,7 @@ def made(isa: str, bits: int, op: str, method: str, name: str) -> Kernel:
         pytest.skip(str(error))
 
 
+@pytest.mark.many
 @pytest.mark.parametrize("which", KERNELS, ids=lambda each: "-".join(map(str, each)))
 def test_kernels_do_what_their_manifests_say(which: tuple[str, int, str, str, str]) -> None:
     one = made(*which)
@@ -169,6 +170,7 @@ def test_kernels_do_what_their_manifests_say(which: tuple[str, int, str, str, st
     assert list(observe.faults(one.compiled.image, asked.contract, asked.core, emit.manifest(one), RUNS)) == []
 
 
+@pytest.mark.many
 @pytest.mark.parametrize("which", KERNELS, ids=lambda each: "-".join(map(str, each)))
 def test_the_interpreter_counts_what_the_path_costs(which: tuple[str, int, str, str, str]) -> None:
     """The runs of a code are made on one core (`matrix`); on others their paths are priced."""

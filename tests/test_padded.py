@@ -122,6 +122,7 @@ SAMPLE = [
 ][::3]
 
 
+@pytest.mark.many
 @pytest.mark.parametrize(("op", "bits", "row"), SAMPLE, ids=lambda each: str(each)[:40])
 @pytest.mark.parametrize("less", [1, pytest.param(3, marks=pytest.mark.sweep), 11])
 def test_what_it_costs_is_known_and_never_more(op: str, bits: int, row: answers.Row, less: int) -> None:

@@ -33,6 +33,7 @@ HOMES = [("msp430", "msp430"), ("msp430", "msp430x-mpy32"), ("arm", "cortex-m0")
 SIZES = [("mul", 224), ("sqr", 288), ("mul", 512), ("sqr", 512), ("sqr", 1024)]  # of which there are fronts
 
 
+@pytest.mark.many
 @pytest.mark.simulator
 @pytest.mark.parametrize(("isa", "core"), CORES)
 @pytest.mark.parametrize(("op", "limbs", "given"), MADE)
@@ -68,6 +69,7 @@ def test_what_was_copied_is_cleared_where_that_is_asked_for(isa: str) -> None:
     assert not kernel.make(spec(isa, 96, op="mul", method="padded")).residue.nothing
 
 
+@pytest.mark.many
 @pytest.mark.parametrize(("isa", "core"), HOMES)
 @pytest.mark.parametrize(("op", "bits"), SIZES)
 def test_what_it_costs_is_known_and_never_more(isa: str, core: str, op: str, bits: int) -> None:

@@ -116,6 +116,7 @@ def fits(form: Form) -> bool:
 # ---- proved, and right in the simulator -----------------------------------------------------------------------------
 
 
+@pytest.mark.many
 @pytest.mark.simulator
 @pytest.mark.parametrize("form", SAMPLE, ids=str)
 def test_a_form_is_proved_and_the_simulator_sees_the_manifests_numbers(form: Form) -> None:

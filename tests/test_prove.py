@@ -354,6 +354,7 @@ def test_a_product_of_a_wrong_limb_is_refused_before_carries_are_looked_at() -> 
     assert not soon(lambda: prove(bytes(wrong), contract("mul", 64), core()), 4).proved
 
 
+@pytest.mark.many
 @pytest.mark.clock
 @pytest.mark.parametrize("bits", [16, 256, 512])
 @pytest.mark.parametrize("loop", LOOPS)

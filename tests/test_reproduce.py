@@ -20,6 +20,7 @@ def test_the_file_has_a_line_for_every_kernel_and_no_other() -> None:
     assert set(reproduce.recorded()) == {str(job) for job in JOBS}
 
 
+@pytest.mark.many
 @pytest.mark.parametrize("job", SAMPLE, ids=str)
 def test_a_kernel_is_what_it_was(job: reproduce.Job) -> None:
     assert reproduce.recorded()[str(job)] == reproduce.line(job), "made otherwise: tools/reproduce.py --write"

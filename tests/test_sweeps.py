@@ -32,6 +32,7 @@ def squares(proved: Kernel) -> None:
         assert call(proved.compiled.image, contract, proved.spec.core, (a,)) == a * a
 
 
+@pytest.mark.many
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("stages", ["7,11,20", "8,12,20", "4,5,6,20", "20"])
 def test_every_order_and_parity_of_stages_is_proved_and_squares(order: str, stages: str) -> None:

@@ -87,7 +87,7 @@ def test_simavr_counts_as_many_cycles_on_all_paths() -> None:
     assert (report.call, report.body, report.stack) == costs(kernel) and report.paths > 4
 
 
-@pytest.mark.parametrize("one_of", [pytest.param(1, marks=pytest.mark.mutate), 6])
+@pytest.mark.parametrize("one_of", [pytest.param(1, marks=pytest.mark.mutate), 12])
 def test_changes_where_functions_branch_are_refused_or_right(one_of: int) -> None:
     """Among them arms that do not take as long as the others, which is seen in no sum."""
     code, what = compiled("mul", 12, "karatsuba", **TWO).image, contract("mul", 12)

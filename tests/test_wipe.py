@@ -112,6 +112,7 @@ def refusals(image: bytes, kernel: Kernel) -> tuple[str, str]:
 # ---- nothing is left ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.many
 @pytest.mark.parametrize("request_", EVERY, ids=named)
 def test_runs_on_different_operands_end_in_the_same_state_but_for_the_result(request_: Request) -> None:
     kernel = wiped(request_)
@@ -121,18 +122,21 @@ def test_runs_on_different_operands_end_in_the_same_state_but_for_the_result(req
     assert differing(plain(request_)) != (set(), set(), set())
 
 
+@pytest.mark.many
 @pytest.mark.parametrize("request_", [*METHODS, *map(short, CORES)], ids=named)
 def test_the_second_proof_shows_it_too(request_: Request) -> None:
     first, second = refusals(wiped(request_).compiled.image, wiped(request_))
     assert (first, second) == ("", "")
 
 
+@pytest.mark.many
 @pytest.mark.parametrize("request_", [*METHODS, *BROKEN], ids=named)
 def test_without_it_both_proofs_refuse(request_: Request) -> None:
     for says in refusals(plain(request_).compiled.image, plain(request_)):
         assert "made from operands may be left" in says
 
 
+@pytest.mark.many
 @pytest.mark.parametrize("request_", EVERY, ids=named)
 def test_what_is_left_without_it_is_said(request_: Request) -> None:
     """Whatever differs between runs is among it."""
@@ -146,6 +150,7 @@ def test_what_is_left_without_it_is_said(request_: Request) -> None:
     assert not kernel.spec.contract.wiped and "wipe" not in dict(kernel.spec.guarding)
 
 
+@pytest.mark.many
 @pytest.mark.parametrize("request_", OTHERS, ids=named)
 def test_little_is_said_to_be_left_that_runs_do_not_show(request_: Request) -> None:
     """Of a flag that is saved with others all bytes are said to be made of it."""
