@@ -354,9 +354,8 @@ def test_a_product_of_a_wrong_limb_is_refused_before_carries_are_looked_at() -> 
     assert not soon(lambda: prove(bytes(wrong), contract("mul", 64), core()), 4).proved
 
 
-@pytest.mark.many
 @pytest.mark.clock
-@pytest.mark.parametrize("bits", [16, 256, 512])
+@pytest.mark.parametrize("bits", [16, 256, pytest.param(512, marks=pytest.mark.sweep)])
 @pytest.mark.parametrize("loop", LOOPS)
 def test_a_loop_without_end_is_refused_in_reasonable_time(bits: int, loop: str) -> None:
     kernel = link(f"; void sqr{bits}(uint8_t *r, const uint8_t *a)\n.global sqr{bits}\nsqr{bits}:\n{loop}\n")
