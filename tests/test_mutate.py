@@ -21,9 +21,9 @@ from sqgen.mutants import DOUBLED, DROPPED, KINDS, LIST, ORDER, SWAPPED, TO_CARR
 from sqgen.spec import spec
 from sqgen.table import Isa
 
-SAMPLE, PAIRS = 16, 8  # changes of one kernel in a normal run
-EVERY = 12  # of the kernels, one of so many
-LARGE, FEWER = 16, 6  # above so many limbs, of changes one of so many
+SAMPLE, PAIRS = 16, 4  # changes of one kernel in a normal run
+EVERY = 6  # of the kernels, one of so many
+LARGE, FEWER = 12, 6  # above so many limbs, of changes one of so many
 
 
 @pytest.mark.parametrize("name", [name for _, name in SIZES])
