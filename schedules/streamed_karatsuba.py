@@ -8,8 +8,8 @@
 
 L is stored, and its upper half is added to H as that is stored in turn.  Each limb of M goes into L + H - M as it
 leaves its square, and with that into the result.  It is `karatsuba-squaring -p levels=1 -p parts=inline` with the
-sweeps' blocks as parameters: `ends`, `orders`, `stages` and `ahead` for L, others for H, which needs more registers,
-and others for M, whose operand is in registers and leaves few for its columns.
+sweeps' blocks, or runs, as parameters: `ends`, `orders`, `stages`, `ahead` and `runs` for L, others for H, which needs
+more registers, and others for M, whose operand is in registers and leaves few for its columns.
 
 Cost: 3 S(n/2) and about 30 cycles for each limb of a half.
 """
@@ -76,7 +76,8 @@ def square(n: int, prefix: str, values: Values, stage: int | None = None) -> Pla
     given = {parameter.name: values.text(prefix + parameter.name) for parameter in sweeps.PARAMETERS}
     if stage:
         given["stages"] += f",{stage}"
-    return values.part("sweeps", "sqr", n, sweeps.fitted(n, given))
+    kept = {name: text for name, text in given.items() if name == "runs" and text}  # no cell may be left out unsaid
+    return values.part("sweeps", "sqr", n, sweeps.fitted(n, given) | kept)
 
 
 # ---- for the search ------------------------------------------------------------------------------------------------

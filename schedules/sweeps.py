@@ -21,6 +21,9 @@ next sweep if that ends one column further.
 Cells that are named `ahead` are added one block before theirs: a limb that its carries would need cleared is seeded by
 one of them, or the one above, which spares a cycle or two where registers are free.
 
+In place of blocks all `runs` may be given in turn, as a search finds them: what each seeds, where its carry goes and
+which limbs of the operand it wants is then decided run by run, for some cycles less.
+
 At the columns `stages`, when the blocks have come that far, the sum is doubled, the squares are added, and the limbs
 leave.  Stages that end at an even column let the carries wait in the low limb of the next square, at an odd one in the
 high limb of the last square.
@@ -35,9 +38,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from sqgen.errors import UserError
+from sqgen import run_order
 from sqgen.methods import Parameter, Values
 from sqgen.plan import Block, Double, Product, Run, Step, Store
+from sqgen.run_order import name, triangle
 
 TITLE = "sweeps over columns two apart, in blocks of columns"
 REFERENCE = "SBD13"
@@ -56,6 +60,7 @@ PARAMETERS = (
     Parameter("orders", "order of the cells in each block, the last one repeated", "i", many=True, choices=ORDERS),
     Parameter("stages", "columns up to which limbs are doubled and leave", even_ends, many=True),
     Parameter("ahead", "cells I.J, as in 0.4,2.8, that are added in the block before theirs", "", text=True),
+    Parameter("runs", "runs in turn, as in 0.1+0.3 0.2, in place of blocks; the rest comes last", "", text=True),
 )
 
 
@@ -64,6 +69,9 @@ def steps(op: str, n: int, values: Values) -> Iterator[Step]:
     top = 2 * n
     orders = values.words_of("orders")
     stages = ascending([end for end in values.many("stages") if end != top - 1], top)  # no stage of the top limb alone
+    if values.word("runs"):
+        yield from in_order(run_order.read(n, values.word("runs")), stages)
+        return
     ends = ascending(values.many("ends"), top - 2)
     cells = in_blocks(n, ends, values.word("ahead"))
     filled: set[int] = set()
@@ -86,26 +94,9 @@ def in_blocks(n: int, ends: Sequence[int], ahead: str) -> list[list[Product]]:
     return found
 
 
-def triangle(n: int) -> Iterator[Product]:
-    """The cells off the diagonal, column by column."""
-    for column in range(1, 2 * n - 2):
-        yield from (Product(i, column - i) for i in range(max(0, column - n + 1), (column + 1) // 2))
-
-
 def named(n: int, text: str) -> set[Product]:
     """The cells that a text names.  Raises UserError."""
-    if not text:
-        return set()
-    known = {name(cell): cell for cell in triangle(n)}
-    words = text.split(",")
-    for word in words:
-        if word not in known:
-            raise UserError(f"'{word}' is no cell off the diagonal of a square of {n} limbs; write 0.1")
-    return {known[word] for word in words}
-
-
-def name(cell: Product) -> str:
-    return f"{cell.i}.{cell.j}"
+    return set(run_order.named(n, text.split(","))) if text else set()
 
 
 def ascending(ends: Sequence[int], last: int) -> list[int]:
@@ -181,6 +172,24 @@ def filling(layer: Sequence[Product], filled: set[int]) -> Iterator[Run]:
         yield run
 
 
+def in_order(runs: Sequence[Run], stages: Sequence[int]) -> Iterator[Step]:
+    """Runs in the order in which they are, each stage as soon as its columns are complete."""
+    done = 0
+    yield Block(columns(done, stages[0]))
+    for step in run_order.in_stages(runs, stages):
+        if isinstance(step, Run):
+            yield step
+            continue
+        yield from stage(done, step)
+        done = step
+        if done < stages[-1]:
+            yield Block(columns(done, next(end for end in stages if end > done)))
+
+
+def columns(first: int, last: int) -> str:
+    return f"columns {first}..{last - 1}"
+
+
 def stage(first: int, last: int) -> Iterator[Step]:
     """Limbs `first` to `last` - 1 doubled, the squares that begin in them added, and stored."""
     yield Double(first, last)
@@ -195,6 +204,7 @@ def stage(first: int, last: int) -> Iterator[Step]:
 
 BLOCKS, STAGES = ("order", "end", "both", "cut", "join"), ("stage", "cut stage", "join stages")
 CHANGES = (*("order", "end", "stage", "both", "ahead", "ahead") * 2, "cut", "join", "cut stage", "join stages")
+FREED, OF_STAGES = 0.003, 0.07  # shares of the changes
 REACH = (0, 0, 1, 1, 2, 3)  # columns from the end of a block to a cell that is taken along
 
 
@@ -224,7 +234,10 @@ class Given:
 
 
 def fitted(n: int, given: Mapping[str, str]) -> dict[str, str]:
-    """Parameters found for another size, made to fit this one: ends that lie beyond it are left out."""
+    """Parameters found for another size, made to fit this one: ends and cells that lie beyond it are left out."""
+    if given.get("runs"):
+        ends = [end for end in map(int, given["stages"].split(",")) if end < 2 * n - 1] + [2 * n]
+        return {"stages": ",".join(map(str, ends)), "runs": run_order.fitted(n, given["runs"])}
     found = Given.read(given)
     kept = [(end, order) for end, order in zip(found.ends, found.orders, strict=False) if end < 2 * n - 2]
     last = found.orders[len(kept)] if len(kept) < len(found.orders) else found.orders[-1]
@@ -238,8 +251,13 @@ def fitted(n: int, given: Mapping[str, str]) -> dict[str, str]:
 
 def changed(n: int, given: Mapping[str, str], rng: Random) -> dict[str, str]:
     """One random change, or two: an end moved, a stage's end with it or alone, a block or stage cut in two or joined
-    with the next, another order, a cell taken along by the block before or no more."""
+    with the next, another order, a cell taken along by the block before or no more; or, rarely, from there on the runs
+    of all blocks by themselves (`run_order`)."""
+    if given.get("runs"):
+        return changed_order(n, given, rng)
     found = Given.read(given)
+    if rng.random() < FREED:
+        return ordered(runs_of(n, found), found.stages)
     for _ in range(rng.choice((1, 1, 2))):
         change = rng.choice(CHANGES)
         if change in BLOCKS:
@@ -253,6 +271,8 @@ def changed(n: int, given: Mapping[str, str], rng: Random) -> dict[str, str]:
 
 def mixed(n: int, given: Mapping[str, str], other: Mapping[str, str], rng: Random) -> dict[str, str]:
     """The blocks, stages and cells ahead of one below a random column, above it those of another one."""
+    if given.get("runs") or other.get("runs"):
+        return changed(n, given, rng)
     low, high = Given.read(given), Given.read(other)
     at = rng.randrange(1, 2 * n - 2) if n > 2 else 1
     blocks = [block for block in zip(low.ends, low.orders, strict=True) if block[0] < at]
@@ -260,6 +280,30 @@ def mixed(n: int, given: Mapping[str, str], other: Mapping[str, str], rng: Rando
     stages = [end for end in low.stages if end < at] + [end for end in high.stages if end >= at]
     ahead = {cell for cell in low.ahead if cell.column < at} | {cell for cell in high.ahead if cell.column >= at}
     return Given([end for end, _ in blocks], [order for _, order in blocks], stages, ahead).written()
+
+
+def runs_of(n: int, given: Given) -> list[Run]:
+    """The runs of all blocks."""
+    filled: set[int] = set()
+    cells = in_blocks(n, given.ends, ",".join(map(name, given.ahead)))
+    blocks = zip(cells, given.ends, given.orders, strict=True)
+    return [run for inside, end, order in blocks for run in block(n, inside, end, order, filled)]
+
+
+def ordered(runs: Sequence[Run], stages: Sequence[int]) -> dict[str, str]:
+    """Runs and stages as parameters."""
+    return {"stages": ",".join(map(str, stages)), "runs": run_order.written(runs)}
+
+
+def changed_order(n: int, given: Mapping[str, str], rng: Random) -> dict[str, str]:
+    """One random change, or two, of runs or stages."""
+    runs, stages = run_order.read(n, given["runs"]), [int(end) for end in given["stages"].split(",")]
+    for _ in range(rng.choice((1, 1, 2))):
+        if rng.random() < OF_STAGES:
+            change_stages(rng.choice(("stage", *STAGES)), stages, n, rng)
+        else:
+            runs = run_order.changed(runs, rng)
+    return ordered(runs, stages)
 
 
 def change_blocks(change: str, given: Given, n: int, rng: Random) -> None:
