@@ -62,6 +62,9 @@ search-avr: $(VENV)/installed  # by chance, from a seed: docs/search.md; hours, 
 	$(BIN)/sqgen search --isa avr --method sweeps
 	$(BIN)/sqgen search --isa avr --method sweeps --goal call --most 128
 	$(BIN)/sqgen search --isa avr --method streamed-karatsuba --least 192 --most 352
+	$(BIN)/pip install --quiet --editable '.[assembler]'
+	$(BIN)/python tools/order_runs.py --method sweeps --least 40 --most 168
+	$(BIN)/python tools/order_runs.py --method streamed-karatsuba --least 160 --most 248
 
 search-arm: $(VENV)/installed  # the same for Cortex-M; hours; `make answers` then has its fronts
 	$(BIN)/sqgen search --isa arm --method row-blocks --least 256 --most 1024 --plans 100

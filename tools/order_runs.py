@@ -14,6 +14,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -26,6 +27,16 @@ ROOT = Path(__file__).resolve().parent.parent
 SOURCES = ROOT / "tools" / "runs"
 ANNEAL = ROOT / "build" / "runs" / "anneal"
 PREFIXES = ("", "high-", "middle-")  # of the parameters of a streamed square's parts
+
+
+@dataclass(frozen=True)
+class Options:
+    """Of a round: changes that are tried, cycles that may be lost in one, at first and at last, and cycles that a load
+    costs beside its own that keeps r == a from being allowed."""
+
+    steps: int
+    heat: tuple[float, float] = (0.8, 0.2)
+    late: int = 2
 
 
 def compiled() -> Path:
@@ -71,21 +82,21 @@ def parameters(lines: Sequence[str]) -> search.Given:
     return found
 
 
-def anneal(program: Path, plan: Plan, seed: int, steps: int, heat: tuple[float, float]) -> search.Given:
+def anneal(program: Path, plan: Plan, seed: int, options: Options) -> search.Given:
     """What a round finds."""
-    command = [str(program), str(seed), str(steps), *map(str, heat)]
+    command = [str(program), str(seed), str(options.steps), *map(str, options.heat), str(options.late)]
     text = "\n".join(map(line, squares(plan)))
     done = subprocess.run(command, input=text, capture_output=True, text=True, check=True)
     return parameters(done.stdout.splitlines())
 
 
-def rounds(job: search.Job, seeds: range, steps: int, heat: tuple[float, float]) -> Iterator[answers.Row]:
+def rounds(job: search.Job, seeds: range, options: Options) -> Iterator[answers.Row]:
     """What all rounds find from the best answer that there is, priced by the compiler."""
     before = job.before()
     plan = job.plan(answers.given(before) if before else job.starts()[0])
     program = compiled()
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        for given in pool.map(lambda seed: anneal(program, plan, seed, steps, heat), seeds):
+        for given in pool.map(lambda seed: anneal(program, plan, seed, options), seeds):
             yield job.priced(given)
 
 
@@ -95,6 +106,7 @@ def rounds(job: search.Job, seeds: range, steps: int, heat: tuple[float, float])
 @click.option("--most", required=True, type=int, help="Largest size in bits.")
 @click.option("--seed", default=1, show_default=True, help="Of the first round; the next ones have those after it.")
 @click.option("--rounds", "count", default=2, show_default=True, help="At each size.")
+@click.option("--late", default=2, show_default=True, help="Cycles that r == a is worth, for each limb loaded late.")
 @click.option("--steps", default=1_000_000, show_default=True, help="Changes tried in a round.")
 @click.option(
     "--heat", nargs=2, type=float, default=(0.8, 0.2), show_default=True, help="Cycles, at first and at last."
@@ -102,10 +114,11 @@ def rounds(job: search.Job, seeds: range, steps: int, heat: tuple[float, float])
 def main(method: str, *, heat: tuple[float, float], **options: int) -> None:
     """Look for better orders, and keep them."""
     seeds = range(options["seed"], options["seed"] + options["count"])
+    each = Options(options["steps"], heat, options["late"])
     for bits in range(options["least"], options["most"] + 1, 8):
         job = search.Job("avr", "sqr", bits // 8, method)
         before = answers.rows(job.isa, method, "sqr", bits, job.core)
-        rows = [*before, *rounds(job, seeds, options["steps"], heat)]
+        rows = [*before, *rounds(job, seeds, each)]
         best = search.kept(job.isa, "sqr", job.limbs, method, rows)
         record.save(job.isa, method, "sqr", {bits: best}, job.core)
         click.echo(f"{bits} bits: {[int(row[answers.BODY]) for row in best]}")

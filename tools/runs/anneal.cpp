@@ -1,7 +1,9 @@
 // Anneals the order of the runs of squares on AVR: see `tools/order_runs.py`, which reads and writes the answers.
 //
-//     anneal SEED STEPS HOT COLD < plans > plans
+//     anneal SEED STEPS HOT COLD LATE < plans > plans
 //
+// HOT and COLD are the cycles that may be lost in a step, at first and at last; LATE is what a load costs, beside its
+// cycles, of a limb that is overwritten by then if r == a.
 // A plan is a line of numbers: limbs; how many stages, and their ends; how many runs, and for each how many cells and
 // the two indices of each.  One line is a square, three are those of a streamed one.  The changes are those of
 // `sqgen/run_order.py` and `schedules/sweeps.py`; the same arguments give the same plans.
@@ -166,8 +168,7 @@ bool change(Plans& plans, Chance& chance) {
     return std::find(stages.begin(), stages.end(), plans[0].limbs) != stages.end();
 }
 
-Plans anneal(Plans current, Chance& chance, int64_t steps, double hot, double cold) {
-    Pricer price;
+Plans anneal(Plans current, Chance& chance, Pricer& price, int64_t steps, double hot, double cold) {
     double cost = price.cycles(current, NEVER_FITS, WIDTH), least = cost;
     if (cost >= NEVER_FITS) throw Cannot("the plan does not fit the registers");
     std::cerr << cost << std::endl;
@@ -204,7 +205,10 @@ Plan read(const std::string& line) {
         for (Cell& cell : run) words >> cell.i >> cell.j;
         plan.runs.push_back(run);
     }
-    if (!words) throw std::runtime_error("a line is no plan");
+    for (auto& run : plan.runs)
+        for (auto& cell : run)
+            if (cell.i < 0 || cell.i >= cell.j || cell.j >= plan.limbs) words.setstate(std::ios::failbit);
+    if (!words || 2 * plan.limbs >= COLUMNS) throw std::runtime_error("a line is no plan");
     return plan;
 }
 
@@ -220,16 +224,18 @@ void write(const Plan& plan) {
 }
 
 int main(int count, char** words) {
-    if (count != 5) {
-        std::cerr << "anneal SEED STEPS HOT COLD < plans > plans\n";
+    if (count != 6) {
+        std::cerr << "anneal SEED STEPS HOT COLD LATE < plans > plans\n";
         return 2;
     }
     try {
         Plans plans;
         for (std::string line; std::getline(std::cin, line);) plans.push_back(read(line));
+        if (plans.size() != 1 && plans.size() != 3) throw std::runtime_error("write one plan, or three");
         Chance chance(std::strtoull(words[1], nullptr, 10));
         int64_t steps = std::strtoll(words[2], nullptr, 10);
-        for (auto& plan : anneal(plans, chance, steps, std::atof(words[3]), std::atof(words[4]))) write(plan);
+        Pricer price(std::atoi(words[5]));
+        for (auto& plan : anneal(plans, chance, price, steps, std::atof(words[3]), std::atof(words[4]))) write(plan);
     } catch (const std::exception& error) {
         std::cerr << error.what() << '\n';
         return 1;

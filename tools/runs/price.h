@@ -324,11 +324,12 @@ class Places {
 // What plans cost, as the compiler finds but for a cycle or two; NEVER_FITS above a limit.
 class Pricer {
   public:
+    explicit Pricer(int late) : late(late) {}
     int cycles(const std::vector<Plan>& plans, double limit, int width) {
         try {
             Kernel made = kernel(plans);
             if (!resident(made)) return NEVER_FITS;
-            int cycles = made.code.cycles + residence.traffic + LATE * residence.late;
+            int cycles = made.code.cycles + residence.traffic + late * residence.late;
             if (cycles > limit) return NEVER_FITS;
             mate(made.code.mates);
             return cycles + places.cost(residence.stays, residence.opening, width);
@@ -338,6 +339,7 @@ class Pricer {
     }
 
   private:
+    const int late;  // what a limb costs that is loaded from where the result lies, if r == a
     Residence residence;
     Places places;
 
