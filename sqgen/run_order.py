@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import chain, islice, pairwise
 from random import Random
 
 from .errors import UserError
@@ -19,6 +19,7 @@ from .plan import Product, Run
 APART = 2  # columns from one cell of a run to the next one
 NEAR, FAR = 6, 20  # runs between which a cell goes over, mostly and at most
 PLACES = 3  # that a run is moved, on average
+DIGITS = 10  # of what is no index any more
 
 
 def triangle(n: int) -> Iterator[Product]:
@@ -42,7 +43,9 @@ def named(n: int, words: Sequence[str]) -> list[Product]:
 
 def read(n: int, text: str) -> list[Run]:
     """The runs of a text, and behind them what it leaves out.  Raises UserError for what are none."""
-    runs = [Run(tuple(named(n, word.split("+")))) for word in text.split()]
+    words = [word.split("+") for word in text.split()]
+    cells = iter(named(n, list(chain.from_iterable(words))))
+    runs = [Run(tuple(islice(cells, len(word)))) for word in words]
     for run in runs:
         if any(above.column - below.column != APART for below, above in pairwise(run.cells)):
             raise UserError(f"'{written([run])}' is no run: columns, I + J, ascend by two; write 0.1+0.3")
@@ -73,7 +76,7 @@ def fitted(n: int, text: str) -> str:
 def beyond(n: int, cell: str) -> bool:
     """Whether a cell's larger index is none of n limbs."""
     last = cell.rpartition(".")[2]
-    return last.isascii() and last.isdigit() and int(last) >= n
+    return last.isascii() and last.isdigit() and len(last) < DIGITS and int(last) >= n
 
 
 def in_stages(runs: Sequence[Run], ends: Sequence[int]) -> Iterator[Run | int]:

@@ -81,6 +81,7 @@ def test_a_stage_ends_as_soon_as_its_columns_are_complete(stages: str) -> None:
         ("1.1", "no cell"),
         ("x", "no cell"),
         ("0.1+", "no cell"),
+        (f"0.{'9' * 5000}", "no cell"),
         ("0.1+0.2", "'0.1+0.2' is no run"),
         ("0.3+0.1", "no run"),
         ("0.1+0.1", "no run"),
