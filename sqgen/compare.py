@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import shlex
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
@@ -264,7 +265,7 @@ def public_row(other: Public) -> Row:
 
 
 def words(parameters: Iterable[tuple[str, str]]) -> str:
-    return " ".join(f"{name}={value}" for name, value in parameters)
+    return " ".join(shlex.quote(f"{name}={value}") for name, value in parameters)
 
 
 def undominated(row: Row, rows: Iterable[Row]) -> bool:

@@ -9,6 +9,7 @@ import importlib.util
 import io
 import json
 import re
+import shlex
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
@@ -90,7 +91,7 @@ def test_a_row_that_is_not_proved_is_not_on_the_front_and_beats_none() -> None:
 def test_rows_of_sqgen_are_the_kernels_that_the_same_request_makes(op: str) -> None:
     ours = [row for row in compared(op).rows() if row.made_by == "sqgen"]
     for row in ours:
-        parameters = dict(word.split("=") for word in row.parameters.split())
+        parameters = dict(word.split("=") for word in shlex.split(row.parameters))
         made = kernel.make(spec("avr", BITS, op=op, method=row.method, parameters=parameters))
         assert (row.body, row.call, row.bytes) == (made.price.body, made.price.call, made.size)
         assert row.stack == made.verdict.stack and row.proved
