@@ -8,7 +8,6 @@
 constexpr int PAIRS = 14, REGISTERS = 26;  // the last pair is there later
 constexpr int HORIZON = 200;               // half operations: what is later than that is not looked at
 constexpr int ALONE = 200;                 // half operations of a register that is alone in its pair, worth a cycle
-constexpr int LATE = 2;                    // cycles that a limb is worth which is loaded when r == a is overwritten
 constexpr double WEIGHTS[] = {2.0, 1.2};   // how much nearer the next use may be of what need not be stored
 constexpr int NEVER_FITS = INT_MAX / 4;
 
