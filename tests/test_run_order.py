@@ -3,6 +3,7 @@ is refused."""
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import random
 from collections.abc import Sequence
@@ -16,6 +17,7 @@ from sqgen.errors import UserError
 from sqgen.interpret import call
 from sqgen.methods import Searched
 from sqgen.plan import Double, Product, Run, Step
+from sqgen.residence import PressureError
 from sqgen.search import Job
 from sqgen.spec import spec
 
@@ -94,15 +96,23 @@ def test_what_is_no_order_is_refused(method: str, name: str, limbs: int, runs: s
         methods.plan("sqr", limbs, method, {name: runs})
 
 
+def fitting(isa: str, n: int, seed: int) -> kernel.Kernel | None:
+    """The kernel of an order by chance, None where that needs more registers than there are."""
+    runs, rng = chance(n, seed)
+    stages = [*sorted(rng.sample(range(1, 2 * n), min(3, 2 * n - 1))), 2 * n]
+    given = {"runs": run_order.written(runs), "stages": ",".join(map(str, stages))}
+    with contextlib.suppress(PressureError):
+        return kernel.make(spec(isa, n * WIDTHS[isa], op="sqr", method="sweeps", parameters=given))
+    return None
+
+
 @pytest.mark.many
 @pytest.mark.parametrize("isa", WIDTHS)
 @pytest.mark.parametrize("n", [2, 3, 5, 8, 11])
 @pytest.mark.parametrize("seed", range(4))
 def test_any_order_is_proved_and_squares(isa: str, n: int, seed: int) -> None:
-    runs, rng = chance(n, seed)
-    stages = [*sorted(rng.sample(range(1, 2 * n), min(3, 2 * n - 1))), 2 * n]
-    given = {"runs": run_order.written(runs), "stages": ",".join(map(str, stages))}
-    made = kernel.make(spec(isa, n * WIDTHS[isa], op="sqr", method="sweeps", parameters=given))
+    made = next(filter(None, (fitting(isa, n, each) for each in range(seed, 40, 4))))
+    rng = random.Random(seed)
     assert made.verdict.proved
     contract = Contract("sqr", n, tables.isa(isa))
     limbs = (0, 1, (1 << (WIDTHS[isa] - 1)) - 1, 1 << (WIDTHS[isa] - 1), (1 << WIDTHS[isa]) - 2, (1 << WIDTHS[isa]) - 1)
