@@ -17,6 +17,9 @@ BIN    := $(VENV)/bin
 LOCK   := --quiet --upgrade --universal --python-version 3.11 --generate-hashes --custom-compile-command 'make lock'
 APT    := gcc libc6-dev gcc-avr avr-libc binutils-avr libsimavr-dev libelf-dev qemu-system-misc binutils-arm-none-eabi qemu-system-arm mspdebug
 
+# Tests start programs by the thousand, which take half as long again where nothing compiled may be kept.
+export PYTHONDONTWRITEBYTECODE :=
+
 .PHONY: run test sim answers search-avr search-arm results pictures mutate fuzz hostile trust sweep reproduce newest matrix clean
 
 run: $(VENV)/installed
