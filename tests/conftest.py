@@ -38,7 +38,7 @@ TESTS = Path(__file__).parent
 Line = tuple[str | int, ...]  # an instruction: its name in the table, and its operands
 # Bits above which a method that keeps much in registers does not fit them; the others go to 1024.
 LARGEST = {("mul", "rows"): 128, ("sqr", "rows"): 152, ("sqr", "streamed-karatsuba"): 352}
-SOME, ONE_OF = 8, 8  # cases that are run of a test marked `many`: so many, and of more one of so many
+SOME, ONE_OF = 4, 8  # cases that are run of a test marked `many`: so many, and of more one of so many
 
 
 def missing(message: str) -> None:

@@ -63,6 +63,7 @@ def test_an_answer_costs_what_the_search_recorded_and_no_more_than_the_default(r
         assert cycles[1] <= (tune.cost(avr(), op, bits // 8, method, {}) or cycles[1])
 
 
+@pytest.mark.many
 @pytest.mark.parametrize("op", ["sqr", "mul"])
 @pytest.mark.parametrize("limbs", [2, 7, 20, 33])
 def test_no_method_beats_the_one_recorded_as_fastest(op: str, limbs: int) -> None:

@@ -63,6 +63,7 @@ def cost(op: str, n: int, text: str) -> int:
     return int(min(ways))
 
 
+@pytest.mark.many
 @pytest.mark.parametrize(("op", "n"), KEPT)
 def test_an_order_has_the_operations_that_the_compiler_makes_of_it(op: str, n: int) -> None:
     tried = 0

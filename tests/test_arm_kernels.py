@@ -228,6 +228,7 @@ def test_with_fpu_words_wait_in_its_registers_and_the_kernel_is_right_in_unicorn
         assert prove_forward(*what).proved
 
 
+@pytest.mark.many
 @pytest.mark.simulator
 @pytest.mark.parametrize("assembler", ["GNU", "LLVM"])
 @pytest.mark.parametrize("core", CORES)

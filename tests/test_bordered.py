@@ -27,6 +27,7 @@ MADE = [
 ]
 
 
+@pytest.mark.many
 @pytest.mark.parametrize(("bits", "given"), MADE)
 def test_both_proofs_runs_and_the_simulator_agree_that_it_is_the_product(bits: int, given: dict[str, str]) -> None:
     made = kernel.make(spec(avr(), bits, op="mul", method="bordered", parameters=given))

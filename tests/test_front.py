@@ -74,6 +74,7 @@ def test_long_code_is_tried_only_for_who_asks_for_little_stack() -> None:
     assert all("free-order" not in names(other) for other in others)
 
 
+@pytest.mark.many
 @pytest.mark.parametrize(
     ("name", "op", "bits", "stack", "method"),
     [

@@ -227,6 +227,7 @@ def kernel(name: str, core_name: str | None, op: str, bits: int, guard: str = ""
     return make(spec(found, bits, op=op, core=core_name, method=method, parameters=given if guard else {}))
 
 
+@pytest.mark.many
 @pytest.mark.parametrize(
     "wanted",
     [

@@ -22,7 +22,7 @@ from sqgen.spec import spec
 from sqgen.table import Isa
 
 SAMPLE, PAIRS = 16, 4  # changes of one kernel in a normal run
-EVERY = 6  # of the kernels, one of so many
+EVERY = 8  # of the kernels, one of so many
 LARGE, FEWER = 12, 6  # above so many limbs, of changes one of so many
 
 
