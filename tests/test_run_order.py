@@ -22,6 +22,7 @@ from sqgen.search import Job
 from sqgen.spec import spec
 
 WIDTHS = {"avr": 8, "msp430": 16, "arm": 32}
+HELD = 8  # limbs, at most, any order of whose runs registers hold
 TINY = "0.1+0.3 0.2 1.2 1.3 2.3"
 
 
@@ -111,7 +112,8 @@ def fitting(isa: str, n: int, seed: int) -> kernel.Kernel | None:
 @pytest.mark.parametrize("n", [2, 3, 5, 8, 11])
 @pytest.mark.parametrize("seed", range(4))
 def test_any_order_is_proved_and_squares(isa: str, n: int, seed: int) -> None:
-    made = next(filter(None, (fitting(isa, n, each) for each in range(seed, 40, 4))))
+    seeds = [seed] if n <= HELD else range(seed, 40, 4)
+    made = next(filter(None, (fitting(isa, n, each) for each in seeds)))
     rng = random.Random(seed)
     assert made.verdict.proved
     contract = Contract("sqr", n, tables.isa(isa))
