@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Sequence
 from typing import NoReturn
 
@@ -20,6 +21,8 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         if sys.stderr is not None:
             sys.stderr.write("\nError: stopped\n")
         sys.exit(Exit.STOPPED)
+    finally:
+        gc.freeze()  # all goes with the process; Python would look through it for cycles first
 
 
 if __name__ == "__main__":

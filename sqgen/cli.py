@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import io
 import os
 import sys
@@ -63,7 +62,6 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         code = _complain(f"cannot read or write {place}: {error.strerror or error}", Exit.FILE)
     except SystemExit:  # click's own end, after a completion or where the reader of a help text went away
         _drop(sys.stdout)
-    gc.freeze()  # all goes with the process; Python would look through it for cycles first
     sys.exit(code)
 
 

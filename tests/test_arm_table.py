@@ -7,6 +7,7 @@ import random
 import re
 import subprocess
 import tempfile
+import weakref
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -250,6 +251,22 @@ def test_every_instruction_does_what_the_emulator_does(name: str) -> None:
         assert machine.memory[: len(before.memory)] == after.memory, instr.text()
         for flag in ("C", "ZF"):
             assert machine.slots[isa.slots[flag]] == after.flags[flag], (instr.text(), flag)
+
+
+@pytest.mark.simulator
+def test_the_emulator_of_a_step_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    nothing = Instr(arm().insns["nop"], ())
+    made = []
+
+    class Weighed(unicorn_arm.Processor):
+        def __post_init__(self) -> None:
+            super().__post_init__()
+            made.append(weakref.ref(self.uc))
+
+    monkeypatch.setattr(unicorn_arm, "Processor", Weighed)
+    for _ in range(20):  # a collection of its own may come in the middle of one, so not of all of them
+        unicorn_arm.step("cortex-m4", encode(nothing), state(nothing, random.Random(0)))
+    assert len(made) == 20 and sum(emulator() is not None for emulator in made) < 2
 
 
 BRANCHES = [name for name in INSNS if arm().insns[name].control[:1] == ("branch",)]

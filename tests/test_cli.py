@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import re
@@ -55,6 +56,13 @@ def test_files_that_are_there_are_replaced_and_others_stay(sqgen: Call, here: Pa
     assert "SPDX" in (here / f"out/{STEM}.h").read_text()
     assert (here / "out/mine.h").read_text() == "mine"
     assert {path.name for path in (here / "out").iterdir()} == FILES | {"mine.h"}
+
+
+def test_called_by_python_it_leaves_the_search_for_cycles_as_it_was(sqgen: Call) -> None:
+    frozen, before = gc.get_freeze_count(), (gc.isenabled(), gc.get_threshold())
+    assert sqgen(SMALL).code == 0
+    assert (gc.isenabled(), gc.get_threshold()) == before
+    assert gc.get_freeze_count() <= frozen  # what was may go
 
 
 def test_a_link_in_the_place_of_a_file_is_followed(sqgen: Call, here: Path) -> None:

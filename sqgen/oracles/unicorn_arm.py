@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -114,12 +115,15 @@ def step(core: str, code: bytes, before: State, *, all_of_it: bool = False) -> S
     cpu.set("xpsr", THUMB << 24 | sum(before.flags[flag] << bit for flag, bit in FLAGS.items()))
     cpu.run(0, STEPS if all_of_it else 1, CODE + len(code) if all_of_it else HOME)
     status = cpu.get("xpsr")
-    return State(
+    after = State(
         {name: cpu.get(name) for name in before.registers},
         {flag: status >> bit & 1 for flag, bit in FLAGS.items()},
         bytes(cpu.uc.mem_read(RAM, len(before.memory))),
         cpu.get("pc") - CODE,
     )
+    del cpu  # an emulator holds itself by its hooks, and 4 MB: thousands of steps would be gigabytes
+    gc.collect(0)
+    return after
 
 
 def call(cpu: Processor, entry: int, registers: Mapping[str, int], writes: Sequence[tuple[int, bytes]]) -> None:
