@@ -29,7 +29,9 @@ def joined(before: Machine, cases: Sequence[Machine], *, last: bool) -> Machine 
     if not all(alike(before, first, case) for case in cases):
         return None
     machine = before.twin()
-    machine.at, machine.end, machine.trace, machine.left = first.at, first.end, first.trace, first.left
+    machine.at, machine.end, machine.trace = first.at, first.end, first.trace
+    fallen = dict.fromkeys(itertools.chain.from_iterable(case.left for case in cases))
+    machine.left = {offset: below(machine, before, cases, offset) for offset in fallen}
     machine.written.update(*(case.written for case in cases))
     arms = [paths(case.trace, case.regions, since) for case in cases]
     each_once = {own: ways(case.regions, since) for case, (own, *_) in zip(cases, arms, strict=True)}
@@ -73,7 +75,6 @@ def alike(before: Machine, first: Machine, case: Machine) -> bool:
     traces = first.trace[since:], case.trace[since:]
     return (
         case.bus is None
-        and not case.contract.wiped
         and (case.at, case.end, case.conditions) == (first.at, first.end, ())
         and (case.returns, case.links) == (before.returns, before.links)
         and case.memory.keys() == first.memory.keys()
@@ -88,6 +89,13 @@ def common(before: Machine, values: Sequence[Value]) -> Value | None:
     if any(value.form != form for value in values) or is_new(form, len(before.numbers.ranges)):
         return None
     return Value(form, min(value.low for value in values), max(value.high for value in values))
+
+
+def below(machine: Machine, before: Machine, cases: Sequence[Machine], offset: int) -> Value:
+    """What they leave at an offset below the stack pointer: something unknown, if it is not the same."""
+    found = [case.left[offset] for case in cases if offset in case.left]
+    shared = common(before, found) if len(found) == len(cases) else None
+    return shared or machine.unknown(machine.isa.limb_bits)
 
 
 def held(case: Machine, spot: Spot) -> Form:

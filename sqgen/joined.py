@@ -12,6 +12,7 @@ nothing.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from math import prod
@@ -43,6 +44,7 @@ def united(before: State, cases: Sequence[State], made: int, refuted: Callable[[
         told=[*before.told, (len(before.path), ways(before, cases))],
     )
     known = [{atom: value for atom, value in case.fixed.items() if atom not in before.fixed} for case in cases]
+    state.left = below(before, cases, known)
     apart: list[Place] = []
     for place in first.memory:
         shared = common(before.memory.get(place), [case.memory[place] for case in cases], known)
@@ -71,9 +73,10 @@ def ways(before: State, cases: Sequence[State]) -> Ways:
     """The paths of all cases since the state `before`."""
     since, known = len(before.path), len(before.told)
     told = [[(at - since, what) for at, what in case.told[known:]] for case in cases]
-    paths = (rounds(case.path[since:], its) for case, its in zip(cases, told, strict=True))
-    count = sum(prod(what.ways for _, what in its) for its in told)
-    return Ways(tuple(dict.fromkeys(path for some in paths for path in some)), count)
+    own = [tuple(case.path[since:]) for case in cases]
+    paths = (rounds(path, its) for path, its in zip(own, told, strict=True))
+    each_once = {path: prod(what.ways for _, what in its) for path, its in zip(own, told, strict=True)}
+    return Ways(tuple(dict.fromkeys(path for some in paths for path in some)), sum(each_once.values()))
 
 
 def alike(before: State, first: State, case: State) -> bool:
@@ -81,7 +84,7 @@ def alike(before: State, first: State, case: State) -> bool:
     over."""
     return (
         case.bus is None
-        and not (case.contract.wiped or case.conditions or case.halfway)
+        and not (case.conditions or case.halfway)
         and (case.depth, case.lowest, case.links, case.pushed) == (first.depth, first.lowest, first.links, first.pushed)
         and case.memory.keys() == first.memory.keys()
         and (case.given or {}).keys() == (before.given or {}).keys()
@@ -106,6 +109,17 @@ def common(value: Held | None, cells: Sequence[Held], known: Sequence[Mapping[in
     if isinstance(value, dict) and all(put_in(value, bits) == cell for bits, cell in zip(known, cells, strict=True)):
         return value
     return None
+
+
+def below(before: State, cases: Sequence[State], known: Sequence[Mapping[int, int]]) -> dict[int, Cell | None]:
+    """What they leave below the stack pointer: what is common to all; of what is not, nothing is known."""
+    every = dict.fromkeys(itertools.chain.from_iterable(case.left for case in cases))
+    left: dict[int, Cell | None] = dict.fromkeys(every)
+    for offset in every:
+        cells = [cell for case in cases if (cell := case.left.get(offset)) is not None]
+        if len(cells) == len(cases):
+            left[offset] = common(before.left.get(offset), cells, known)
+    return left
 
 
 def put_in(form: Form, values: Mapping[int, int]) -> Form:

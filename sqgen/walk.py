@@ -100,21 +100,22 @@ class Walk(Hot):
                 ended += 1
                 yield case
                 continue
-            forked = self.forked(case, *split)
+            forked = self.forked(case, *split, end)
             waiting += forked
             held += sum(each.size for each, _ in forked)
             if ended + len(waiting) > most or held > WAITING:
                 raise self.failure(at, f"the proof needs more than {most} cases, or too much for each")
 
-    def forked(self, state: State, atom: int, at: int) -> list[tuple[State, int]]:
-        """The two cases of an atom at a place; or where they meet, as one if they can be."""
+    def forked(self, state: State, atom: int, at: int, outer: End | None) -> list[tuple[State, int]]:
+        """The two cases of an atom at a place; or where they meet, as one if they can be, with those of a split around
+        it if these meet there, too: two atoms may decide one branch."""
         made = len(self.atoms.low)
         forked = [(state.fork(atom, value), at) for value in (1, 0)]
         place = self.meetings.after(at) if self.lemmas.joins else None
-        if place is None:
+        end = End(place, len(state.calls)) if place is not None else None
+        if place is None or end == outer:
             return forked
         self.lemmas.tries += 1
-        end = End(place, len(state.calls))
         cases = [each for case, _ in forked for each in self.cases(case, at, MOST_CASES // 2, end)]
         one = joined.united(state, cases, made, self.lemmas.refuted)
         if one is None or not self.together(one, place):

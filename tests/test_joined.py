@@ -5,10 +5,12 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from conftest import avr, compiled, contract, core
 from handwritten import Foreign, link
+from leavings import made
 
 from sqgen import runs
 from sqgen.contract import Contract, Verdict
@@ -148,11 +150,12 @@ def test_an_arm_that_takes_longer_is_refused() -> None:
 START = ["movw r30, r24", "movw r26, r22", "movw r28, r20", "ld r22, x", "ld r23, y", "clr r20"]
 
 
-def branching(one: list[str], other: list[str], then: list[str]) -> Foreign:
-    """A product of two limbs: arms, one if a < b, then more, and a branch for which it pays to join."""
+def branching(one: list[str], other: list[str], then: list[str], last: Sequence[str] = ()) -> Foreign:
+    """A product of two limbs: arms, one if a < b, then more, a branch for which it pays to join, and what comes
+    last."""
     branch = ["cp r22, r23", "brcs 1f", "rjmp 2f", "1:"]  # taken: 2 cycles, not taken 1 and RJMP 2
     body = [*START, *branch, "nop", *one, "rjmp 3f", "2:", *other, "nop", "nop", "3:", *then]
-    again = ["cp r22, r23", "brcs 4f", "nop", "4:"]
+    again = ["cp r22, r23", "brcs 4f", "nop", "4:", *last]
     lines = [*(f"push r{register}" for register in (28, 29)), *body, *again, "clr r1"]
     lines += [f"pop r{register}" for register in (29, 28)]
     head = ["; void mul8(uint8_t *r, const uint8_t *a, const uint8_t *b)", ".global mul8", "mul8:"]
@@ -196,6 +199,52 @@ def test_an_arm_that_leaves_something_else_is_refused(arm: list[str]) -> None:
     for one, other in itertools.permutations([PRODUCT, arm]):
         first, second = both(branching(one, other, []))
         assert first.fault and not second.proved
+
+
+# ---- nothing made from operands is left -------------------------------------------------------------------------
+
+
+def emptied(one: list[str], other: list[str]) -> tuple[str, str]:
+    """What both proofs say of arms behind which all registers and flags are cleared that have limbs here, but r18."""
+    code = branching(one, other, [], ["clr r0", "clr r23", "sub r22, r22"])
+    first, second = both(replace(code, contract=replace(code.contract, wiped=True)))
+    return str(first.fault or ""), second.why
+
+
+PUSHED = ["push r20", "pop r18"]  # zero
+
+
+def test_arms_that_leave_nothing_are_joined() -> None:
+    assert emptied([*PRODUCT, *PUSHED], [*SWAPPED, *PUSHED]) == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "where"),
+    [
+        (["ldi r18, 1"], ["ldi r18, 2"], "in r18"),  # which arm it was
+        (["mov r18, r22"], ["clr r18"], "in r18"),
+        (["push r22", "pop r18", "clr r18"], [*PUSHED, "clr r18"], "on the stack"),
+        (["push r22", "pop r18", "clr r18"], ["push r23", "pop r18", "clr r18"], "on the stack"),
+    ],
+)
+def test_arms_that_leave_something_else_each_are_refused(one: list[str], other: list[str], where: str) -> None:
+    for some in ((one, other), (other, one)):
+        first, second = emptied([*PRODUCT, *some[0]], [*SWAPPED, *some[1]])
+        assert where in first and where in second
+
+
+@pytest.mark.parametrize("bits", [BITS, 200, pytest.param(256, marks=pytest.mark.sweep)])
+def test_a_kernel_that_leaves_nothing_is_joined_like_another(bits: int) -> None:
+    """At 200 bits nobody shows what L's upper limbs are where H's arms are not joined."""
+    found = made("avr", "mul", bits, "karatsuba", **NESTED, wipe="1").verdict
+    other = prove(code_of(bits), contract("mul", bits // 8), core(), branches=True)
+    assert (found.fault, found.cases, found.ways) == (None, other.cases, other.ways)
+
+
+def test_two_bits_that_decide_one_branch_make_two_ways() -> None:
+    """The last branch of 96 bits hangs on both signs; a loop that clears the stack follows, so its arms are joined."""
+    found = made("avr", "mul", 96, "karatsuba", **{**CALLED, "signs": "branched"}, wipe="1").verdict
+    assert (found.fault, found.ways) == (None, 2)
 
 
 # ---- where arms meet ------------------------------------------------------------------------------------------------
