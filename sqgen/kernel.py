@@ -100,7 +100,7 @@ def make(spec: Spec) -> Kernel:
 def proved(spec: Spec, compiled: Compiled) -> Verdict:
     """What the proof says of code.  Raises UserError if it fails, or the code is longer than what is walked."""
     made, most = len(compiled.lines), longest(spec.contract)
-    if made > most and not spec.allow_branches:  # else each instruction is executed
+    if made > most and not compiled.plan.branches:  # of arms not all are executed
         raise UserError(
             f"method '{compiled.plan.method}' makes {made:,} instructions here, and a proof walks at most {most:,};"
             " take --method auto, or a smaller size",

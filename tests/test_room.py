@@ -50,6 +50,15 @@ def test_a_method_whose_code_is_too_long_is_refused_with_advice(sqgen: Call, lim
     assert "more than the flash of atmega8 holds, which is 8192; take another method" in refused.err
 
 
+@pytest.mark.parametrize("more", ["", " --allow-branches"])
+def test_code_that_is_longer_than_a_proof_is_refused(sqgen: Call, monkeypatch: pytest.MonkeyPatch, more: str) -> None:
+    """As operand scanning of 33 limbs is on Cortex-M0, after half a minute; it does not branch if it may."""
+    monkeypatch.setattr(kernel, "longest", lambda _: 200)
+    refused = sqgen(f"--isa avr --op mul --bits 64 --method operand-scanning{more}")
+    assert refused.code == Exit.LIMITS and len(refused.err.splitlines()) == 1
+    assert re.search(r"makes \d+ instructions here, and a proof walks at most 200; take --method auto", refused.err)
+
+
 def test_msp430_code_that_grows_without_end_is_refused(sqgen: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     refused = sqgen("--isa msp430 --op mul --bits 512 --method rows")
     assert refused.code == Exit.LIMITS and "the flash of msp430 holds" in refused.err
