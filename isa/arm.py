@@ -129,6 +129,8 @@ def made_here(plan: Plan, core: Core) -> bool:
     """The same of a plan on its operands, as they are."""
     if PRODUCTS in core.lacks:
         return arm_small.forms(plan)
+    if dict(plan.parameters).get("parts") == "whole":
+        return False
     if plan.loops and plan.by_columns and plan.limbs > 1:  # a single limb is a row as well
         return False
     if plan.op == "sqr" and any(plan.parts()) and len(plan.operands) > 1:

@@ -143,12 +143,13 @@ class Fit:
         if copy in ("high", "spill"):
             ways.append([(copy, over)])
         dying, outs = after
+        needed = left if over == NONE or over in dying or copy else (*left, over)  # what is elsewhere must stay there
         gone = dying.union(left) if over == NONE or copy == "double" else dying.union(left, (over,))
         low = (state.low - gone) | outs
         then = (*(Event("drop", v) for v in left), *state.events)
         then = (*then, Event("double", over), Event("do", over)) if copy == "double" else (*then, Event("do", over))
         for way in itertools.islice(itertools.product(*ways), 8):
-            found = self.put(state, way, left) if way else (state.high, state.stack, state.fresh, state.cost, ())
+            found = self.put(state, way, needed) if way else (state.high, state.stack, state.fresh, state.cost, ())
             if found is None:
                 continue
             high, stack, fresh, cost, events = found
@@ -159,10 +160,10 @@ class Fit:
             )
 
     def put(
-        self, state: State, way: Sequence[tuple[str, int]], left: Sequence[int]
+        self, state: State, way: Sequence[tuple[str, int]], needed: Sequence[int]
     ) -> tuple[frozenset[int], frozenset[int], frozenset[int], int, tuple[Event, ...]] | None:
-        """(high, stack, fresh, cycles, events) when values were copied to high registers or the stack; None if there is
-        no room."""
+        """(high, stack, fresh, cycles, events) when values were copied to high registers or the stack, and those that
+        are `needed` are not forgotten for it; None if there is no room."""
         high, stack, fresh, cost = state.high, state.stack, state.fresh, state.cost
         here = state.before.low if state.before else frozenset[int]()  # before anything is fetched
         fetched = {event.value for event in state.events}
@@ -175,7 +176,7 @@ class Fit:
                 continue
             if len(high) >= self.high:
                 able = [v for v in high if (what, v) not in way and v not in fetched]
-                spare = [v for v in able if v in stack or (v in here and v not in left)]
+                spare = [v for v in able if v in stack or (v in here and v not in needed)]
                 rests = [v for v in able if v in fresh and self.next[v] > self.next[value]]
                 if not spare and not rests:
                     return None

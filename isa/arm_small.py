@@ -45,8 +45,14 @@ def forms(plan: Plan) -> bool:
     if around(plan):
         return is_surrounded(plan)
     if any(plan.parts()):
-        return dict(plan.parameters).get("parts") == "whole"
+        return dict(plan.parameters).get("parts") == "whole" and halved(plan)
     return not plan.loops
+
+
+def halved(plan: Plan) -> bool:
+    """Whether it is of thirds, or the low part is half of it, or half a limb more."""
+    parts = [step.half for step in plan.steps if isinstance(step, Recombine)]
+    return all(2 * limbs - plan.limbs in (0, 1) or 3 * limbs == plan.limbs for limbs in parts)
 
 
 def preferred(op: str, limbs: int) -> list[tuple[str, dict[str, str]]]:

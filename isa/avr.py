@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sqgen.code import Code, Op
-from sqgen.plan import Plan
+from sqgen.plan import Plan, Recombine
 from sqgen.table import Core, Isa
 
 from . import avr_loops, avr_rows
@@ -48,11 +48,19 @@ def lower(plan: Plan, isa: Isa, core: Core, reserve: Sequence[str] = ()) -> Code
 
 
 def forms(plan: Plan, core: Core) -> bool:
-    """Whether these idioms know all steps of a plan: all but parts in loops that are not called, or are columns, and
-    levels upon levels in place."""
+    """Whether these idioms know all steps of a plan: all but parts in loops that are not called, or are columns, levels
+    upon levels in place, and low parts of which there is no end."""
     looped = [part for part in plan.parts() if part.plan.loops]
     callable_ones = all(part.called and not part.plan.by_columns and forms(part.plan, core) for part in looped)
-    return dict(plan.parameters).get("parts") != "whole" and callable_ones
+    return dict(plan.parameters).get("parts") != "whole" and callable_ones and ends(plan)
+
+
+def ends(plan: Plan) -> bool:
+    """Whether a middle that is added in place ends where the result does, at the latest; one whose parts are called
+    goes on to the end of a higher part that is as large as the lower one, or ends in it."""
+    lower = [step.half for step in plan.steps if isinstance(step, Recombine)]
+    called = any(part.called for part in plan.parts())
+    return all(plan.limbs % 2 or 2 * half == plan.limbs if called else 3 * half <= 2 * plan.limbs for half in lower)
 
 
 def preferred(op: str, limbs: int, core: Core) -> list[tuple[str, dict[str, str]]]:

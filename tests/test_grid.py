@@ -1,0 +1,81 @@
+"""Every parameter of every method, one at a time: a proved kernel, or one line that refuses it and names no fault."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from sqgen import kernel, methods
+from sqgen.errors import Exit, UserError
+from sqgen.spec import spec
+from sqgen.tables import isa
+
+CORES = [("avr", "atmega128"), ("msp430", "msp430"), ("msp430", "msp430x-mpy32")]
+CORES += [("arm", f"cortex-m{which}") for which in ("0", "3", "4")]
+LIMBS = (5, 8)
+NUMBERS = "12367"  # for parameters that are numbers
+
+
+def outcome(name: str, core: str, op: str, limbs: int, method: str = "auto", **more: Any) -> Exit:
+    """Whether it is made and proved, and if not, the exit code.  Anything but a UserError is one too many."""
+    try:
+        kernel.make(spec(name, limbs * isa(name).limb_bits, op=op, method=method, core=core, **more))
+    except UserError as error:
+        return error.code
+    return Exit.OK
+
+
+def variations(method: str, limbs: int) -> Iterator[dict[str, str]]:
+    """Each value of each parameter; what makes most of Karatsuba's, its parts, also beside each of the others."""
+    known = methods.method(method).PARAMETERS
+    parts = next((parameter.choices for parameter in known if parameter.name == "parts"), ())
+    for parameter in known:
+        number = methods.defaults(method, limbs)[parameter.name].isdigit()
+        for value in parameter.choices or (NUMBERS if number else ()):
+            yield {parameter.name: value}
+            yield from ({"parts": which, parameter.name: value} for which in parts if parameter.name == "split")
+
+
+ROWS = [(name, core, op, method) for name, core in CORES for op in ("sqr", "mul") for method in methods.names(op)]
+
+
+@pytest.mark.many
+@pytest.mark.parametrize(("name", "core", "op", "method"), ROWS)
+def test_each_value_of_a_parameter_is_proved_or_refused(name: str, core: str, op: str, method: str) -> None:
+    for limbs in LIMBS:
+        for parameters in variations(method, limbs):
+            found = outcome(name, core, op, limbs, method, parameters=parameters)
+            assert found in (Exit.OK, Exit.USAGE, Exit.LIMITS), (limbs, parameters)
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize(("name", "core"), CORES)
+def test_each_register_that_is_reserved_is_left_alone_or_that_is_refused(name: str, core: str) -> None:
+    for op, limbs in (("mul", 3), ("sqr", 6), ("mul", 6)):
+        for register in isa(name).abi.callee_saved:
+            found = outcome(name, core, op, limbs, reserve=(register,))
+            assert found in (Exit.OK, Exit.USAGE, Exit.LIMITS), (op, limbs, register)
+
+
+@pytest.mark.parametrize(
+    ("name", "core", "limbs", "parameters"),
+    [
+        ("avr", "atmega128", 8, {"parts": "inline", "split": "6"}),  # its middle would go on behind the result
+        ("avr", "atmega128", 8, {"parts": "shared", "split": "7"}),
+        ("avr", "atmega128", 8, {"parts": "calls", "split": "6"}),
+        ("arm", "cortex-m0", 5, {"parts": "whole", "split": "4"}),
+        ("arm", "cortex-m3", 5, {"parts": "whole"}),
+    ],
+)
+def test_squares_of_parts_that_are_not_formed_are_refused(
+    name: str, core: str, limbs: int, parameters: dict[str, str]
+) -> None:
+    assert outcome(name, core, "sqr", limbs, "karatsuba-squaring", parameters=parameters) == Exit.USAGE
+
+
+@pytest.mark.parametrize("register", ["r4", "r7"])
+def test_a_limb_that_is_overwritten_stays_where_it_is_else(register: str) -> None:
+    """With a register less its copy in a high one was forgotten for another limb."""
+    assert outcome("arm", "cortex-m0", "mul", 3, reserve=(register,)) == Exit.OK
