@@ -49,15 +49,15 @@ def lower(plan: Plan, isa: Isa, core: Core, reserve: Sequence[str] = ()) -> Code
 
 def forms(plan: Plan, core: Core) -> bool:
     """Whether these idioms know all steps of a plan: all but parts in loops that are not called, or are columns, levels
-    upon levels in place, and low parts of which there is no end."""
+    upon levels in place, and low parts that are too large."""
     looped = [part for part in plan.parts() if part.plan.loops]
     callable_ones = all(part.called and not part.plan.by_columns and forms(part.plan, core) for part in looped)
     return dict(plan.parameters).get("parts") != "whole" and callable_ones and ends(plan)
 
 
 def ends(plan: Plan) -> bool:
-    """Whether a middle that is added in place ends where the result does, at the latest; one whose parts are called
-    goes on to the end of a higher part that is as large as the lower one, or ends in it."""
+    """Whether the middle of a level in place ends, at the latest, where the result does.  Where parts are called, of an
+    even number of limbs only halves are known."""
     lower = [step.half for step in plan.steps if isinstance(step, Recombine)]
     called = any(part.called for part in plan.parts())
     return all(plan.limbs % 2 or 2 * half == plan.limbs if called else 3 * half <= 2 * plan.limbs for half in lower)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
 from typing import Any
 
@@ -36,6 +37,33 @@ def variations(method: str, limbs: int) -> Iterator[dict[str, str]]:
         for value in parameter.choices or (NUMBERS if number else ()):
             yield {parameter.name: value}
             yield from ({"parts": which, parameter.name: value} for which in parts if parameter.name == "split")
+
+
+def wish(rng: random.Random) -> dict[str, Any]:
+    """What may be asked for beside a size."""
+    name, core = rng.choice(CORES)
+    registers = isa(name).abi.callee_saved
+    return {
+        "name": name,
+        "core": core,
+        "op": rng.choice(("sqr", "mul")),
+        "limbs": rng.randrange(2, 66 if name == "avr" else 33),
+        "goal": rng.choice(("speed", "call", "balanced", "size")),
+        "max_bytes": rng.choice((None, None, 300, 1000, 4000)),
+        "max_stack": rng.choice((None, None, 20, 60, 100)),
+        "reserve": (rng.choice(registers),) if rng.random() < 0.2 else (),
+        "allow_branches": rng.random() < 0.5,
+        "parameters": {"wipe": rng.choice("01")},
+    }
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("seed", range(30))
+def test_whatever_is_asked_for_together_is_proved_or_refused(seed: int) -> None:
+    rng = random.Random(seed)
+    for _ in range(10):
+        asked = wish(rng)
+        assert outcome(**asked) in (Exit.OK, Exit.USAGE, Exit.LIMITS), asked
 
 
 ROWS = [(name, core, op, method) for name, core in CORES for op in ("sqr", "mul") for method in methods.names(op)]
