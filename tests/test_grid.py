@@ -1,4 +1,5 @@
-"""Every parameter of every method, one at a time: a proved kernel, or one line that refuses it and names no fault."""
+"""Every parameter of every method, one at a time, and options together by chance: a proved kernel, or a refusal that
+names no fault."""
 
 from __future__ import annotations
 
@@ -16,6 +17,7 @@ from sqgen.tables import isa
 CORES = [("avr", "atmega128"), ("msp430", "msp430"), ("msp430", "msp430x-mpy32")]
 CORES += [("arm", f"cortex-m{which}") for which in ("0", "3", "4")]
 LIMBS = (5, 8)
+PROVED_OR_REFUSED = (Exit.OK, Exit.USAGE, Exit.LIMITS)
 NUMBERS = "12367"  # for parameters that are numbers
 
 
@@ -29,7 +31,7 @@ def outcome(name: str, core: str, op: str, limbs: int, method: str = "auto", **m
 
 
 def variations(method: str, limbs: int) -> Iterator[dict[str, str]]:
-    """Each value of each parameter; what makes most of Karatsuba's, its parts, also beside each of the others."""
+    """Each value of each parameter; where operands are split, also beside each way to form the parts."""
     known = methods.method(method).PARAMETERS
     parts = next((parameter.choices for parameter in known if parameter.name == "parts"), ())
     for parameter in known:
@@ -63,7 +65,7 @@ def test_whatever_is_asked_for_together_is_proved_or_refused(seed: int) -> None:
     rng = random.Random(seed)
     for _ in range(10):
         asked = wish(rng)
-        assert outcome(**asked) in (Exit.OK, Exit.USAGE, Exit.LIMITS), asked
+        assert outcome(**asked) in PROVED_OR_REFUSED, asked
 
 
 ROWS = [(name, core, op, method) for name, core in CORES for op in ("sqr", "mul") for method in methods.names(op)]
@@ -75,7 +77,7 @@ def test_each_value_of_a_parameter_is_proved_or_refused(name: str, core: str, op
     for limbs in LIMBS:
         for parameters in variations(method, limbs):
             found = outcome(name, core, op, limbs, method, parameters=parameters)
-            assert found in (Exit.OK, Exit.USAGE, Exit.LIMITS), (limbs, parameters)
+            assert found in PROVED_OR_REFUSED, (limbs, parameters)
 
 
 @pytest.mark.sweep
@@ -84,7 +86,7 @@ def test_each_register_that_is_reserved_is_left_alone_or_that_is_refused(name: s
     for op, limbs in (("mul", 3), ("sqr", 6), ("mul", 6)):
         for register in isa(name).abi.callee_saved:
             found = outcome(name, core, op, limbs, reserve=(register,))
-            assert found in (Exit.OK, Exit.USAGE, Exit.LIMITS), (op, limbs, register)
+            assert found in PROVED_OR_REFUSED, (op, limbs, register)
 
 
 @pytest.mark.parametrize(
